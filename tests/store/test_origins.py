@@ -51,3 +51,17 @@ async def test_an_event_keeps_its_origin(store: Store) -> None:
     assert second is not None
     assert (first.event.origin, second.event.origin) == ("root", None)
     assert [each.origin for _, each in await store.inbox.unmatched(9)] == ["root", None]
+
+
+async def test_what_has_ended_is_told_of_all_tenants_at_once(store: Store) -> None:
+    await store.turns.commit(
+        turn(
+            "t1",
+            begin("i1"),
+            replace(begin("i2"), update=update(status=Status.COMPLETED)),
+            begin("i3", tenant="other"),
+        )
+    )
+    asked = ["i1", "i2", "i3", "nobody", "i1"]
+    assert await store.instances.ended(asked) == {"i1": False, "i2": True, "i3": False}
+    assert await store.instances.ended([]) == {}

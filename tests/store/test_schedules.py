@@ -192,6 +192,30 @@ async def test_ticks_are_listed_newest_first_and_replace_each_other(store: Store
     assert (await ticks("default", "s1", 1)) == [begun]
 
 
+async def test_a_tick_that_was_started_keeps_its_instance(store: Store) -> None:
+    await store.schedules.save(row())
+    first = Fire(row=advanced(row(), 200), ticks=(tick(100),))
+    await store.schedules.fire([first])
+    skipped = replace(tick(100), outcome="skipped", instance_id=None, is_open=False)
+    second = Fire(row=advanced(first.row, 300), ticks=(skipped,))
+    assert await store.schedules.fire([second]) == set()
+    assert await store.schedules.tick("default", "s1", moment(100)) == tick(100)
+    refused = replace(tick(100), outcome="refused", is_open=False)
+    await store.schedules.fire([Fire(row=advanced(second.row, 400), ticks=(refused,))])
+    assert await store.schedules.tick("default", "s1", moment(100)) == refused
+
+
+async def test_one_that_was_made_again_is_not_fired_by_what_was_read_before(store: Store) -> None:
+    await store.schedules.save(row())
+    await store.schedules.remove("default", "s1")
+    again = replace(row(), created_at=moment(50))
+    await store.schedules.save(again)
+    late = Fire(row=advanced(row(), 200), ticks=(tick(100),), mail=(letter("of-s1"),))
+    assert await store.schedules.fire([late]) == {KEY}
+    assert await store.schedules.get("default", "s1") == again
+    assert await store.schedules.ticks("default", "s1", 9) == []
+
+
 async def test_open_ticks_are_found_by_schedule(store: Store) -> None:
     for id in ("s1", "s2"):
         await store.schedules.save(row(id))

@@ -15,7 +15,7 @@ from tenuto.engine.events.events import Events
 from tenuto.engine.events.explainer import StepEstimate
 from tenuto.engine.membership.membership import Membership
 from tenuto.engine.outbox.outbox import Outbox
-from tenuto.engine.schedules.callbacks import CallbackTask
+from tenuto.engine.schedules.callbacks import CallbackTask, Origin
 from tenuto.engine.schedules.schedules import Schedules
 from tenuto.engine.settings import Settings
 from tenuto.engine.shared import Shared
@@ -388,11 +388,14 @@ class Engine:
         self.outbox.concluded(draft)
         self.schedules.concluded(draft)
 
-    async def _origin(self, instance_id: str) -> tuple[str, str | None]:
-        """The tenant of an instance, and the schedule that has started it."""
+    async def _origin(self, instance_id: str) -> Origin:
         held = await self.loader.look_at(instance_id)
         schedule = held.state.schedule
-        return held.tenant, None if schedule is None else schedule.id
+        return Origin(
+            tenant=held.tenant,
+            schedule_id=None if schedule is None else schedule.id,
+            at=held.state.created_at,
+        )
 
     async def _callback_secret(self, tenant: str) -> str:
         return await self.schedules.callback_secret(tenant)

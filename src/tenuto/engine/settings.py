@@ -69,8 +69,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     longest_nap: float = 30.0
     """Seconds after which timers and schedules read the clock again, since it may be set."""
     queued_every: float = 1.0
-    """Seconds between looks whether an instance has ended for which a tick of its schedule
-    waits."""
+    """Seconds until it is looked whether an instance has ended for which a tick of its schedule
+    waits; twice as long each time while nothing changes, up to `longest_nap`."""
     report_block_after: float = 1.0
     """Seconds that something may block the event loop before the log says where."""
     decision_timeout: float | None = None

@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+from tenuto.engine.bounds import Bounds
+from tenuto.engine.schedules.schedules import Schedules
+from tenuto.engine.settings import Settings
 from tenuto.model.errors import InvalidInput, NotFound
 from tests.engine.schedules.clockwork import Clockwork, at, minutes
 
@@ -109,3 +112,64 @@ def test_one_that_cannot_be_started_is_refused_at_once() -> None:
         with pytest.raises(NotFound) as missing:
             world.of(lambda schedules: schedules.trigger("default", "t"))
         assert missing.value.code == "TEN-3080"
+
+
+@pytest.mark.parametrize("overlap", ["skip", "queue", "cancel-running"])
+def test_a_tick_that_was_asked_for_early_does_not_meet_itself(overlap: str) -> None:
+    with Clockwork(takes="PT30M") as world:
+        world.save(overlap=overlap)
+        tick = world.of(lambda schedules: schedules.trigger("default", "s", at=at("00:05")))
+        world.skip(minutes=6)
+        [instance] = world.engine.instances
+        assert (instance.id, instance.status.value) == (tick.instance_id, "RUNNING")
+        [only] = world.ticks()
+        assert (only.outcome, only.instance_id) == ("started", tick.instance_id)
+
+
+def test_a_tick_that_was_asked_for_early_and_has_ended_cancels_nothing() -> None:
+    with Clockwork(takes="PT2M") as world:
+        world.save(overlap="cancel-running")
+        world.of(lambda schedules: schedules.trigger("default", "s", at=at("00:05")))
+        world.skip(minutes=4)
+        world.of(lambda schedules: schedules.trigger("default", "s"))
+        world.skip(minutes=4)
+        assert [each.status.value for each in world.engine.instances] == ["COMPLETED"] * 2
+
+
+def test_ticks_that_wait_are_started_after_the_end_of_a_schedule() -> None:
+    with Clockwork(takes="PT1M") as world:
+        world.save(overlap="queue", catchUp={"mode": "none"}, endDate="2026-01-01T01:00:00Z")
+        world.down_for(hours=2)
+        assert world.row().status == "completed"
+
+        async def asked(schedules: Schedules) -> list[str]:
+            return [
+                (await schedules.backfill_tick("default", "s", at(each), overlap="queue")).outcome
+                for each in ("00:05", "00:10", "00:15")
+            ]
+
+        assert world.of(asked) == ["started", "queued", "queued"]
+        world.skip(minutes=10)
+        assert world.started() == [5, 10, 15]
+        assert not any(each.is_open for each in world.ticks())
+        row = world.row()
+        assert (row.status, row.next_at) == ("completed", None)
+
+
+def test_old_ticks_of_a_schedule_that_is_over_are_forgotten() -> None:
+    with Clockwork(settings=Settings(bounds=Bounds(schedule_ticks=5))) as world:
+        world.save(overlap="allow", catchUp={"mode": "none"}, endDate="2026-01-01T02:00:00Z")
+        world.down_for(hours=3)
+        assert world.row().status == "completed"
+
+        async def asked(schedules: Schedules) -> int:
+            for number in range(1, 13):
+                nominal = at("00:00") + timedelta(minutes=5 * number)
+                await schedules.backfill_tick("default", "s", nominal)
+            return 12
+
+        assert world.of(asked) == 12
+        world.skip(minutes=5)
+        assert world.row().next_at is None
+        assert len(world.engine.instances) == 12
+        assert len(world.ticks()) == 5

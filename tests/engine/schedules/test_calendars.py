@@ -104,3 +104,34 @@ def test_decisions_have_the_newest_version_at_hand() -> None:
 
 async def _known(app: Any) -> Any:  # noqa: ANN401
     return app.engine.calendars.known("default")
+
+
+def test_a_changed_calendar_moves_the_ticks_of_its_schedules() -> None:
+    bridge = {"date": "2026-01-02", "hours": [], "name": "bridge"}
+    with Clockwork() as world:
+        save(world, office(dates=[bridge]))
+        save(world, {"id": "branch", "extends": "office", "dates": []})
+        world.save("s", calendar="office", cron="0 10 * * *")
+        world.save("of-branch", calendar="branch", cron="0 10 * * *")
+        world.skip(hours=12)
+        assert world.row().next_tick == at("10:00", day=5)
+        save(world, office())
+        world.skip(seconds=1)
+        for id in ("s", "of-branch"):
+            assert world.row(id).next_tick == at("10:00", day=2)
+        world.skip(days=1)
+        for id in ("s", "of-branch"):
+            assert [each.nominal for each in world.ticks("started", id=id)] == [
+                at("10:00"),
+                at("10:00", day=2),
+            ]
+
+
+def test_a_tick_that_the_calendar_moves_before_the_save_is_not_started() -> None:
+    with Clockwork() as world:
+        save(world, office())
+        world.skip(days=2, hours=12)
+        world.save(calendar="office", cron="0 10 * * *", onNonWorking="previous")
+        world.skip(minutes=1)
+        assert world.ticks() == []
+        assert world.row().next_tick == at("10:00", day=5)

@@ -105,3 +105,46 @@ def test_a_paused_schedule_can_be_triggered_and_saved() -> None:
         resume(world)
         world.skip(minutes=6)
         assert len(world.engine.instances) == 2
+
+
+def test_a_tick_that_was_started_while_it_was_paused_is_still_known() -> None:
+    with Clockwork(takes="PT30M") as world:
+        world.save(overlap="skip")
+        pause(world)
+        world.skip(minutes=6)
+        tick = world.of(lambda schedules: schedules.trigger("default", "s", at=at("00:05")))
+        assert tick.outcome == "started"
+        world.skip(minutes=1)
+        resume(world)
+        assert world.ticks("skipped") == []
+        world.skip(minutes=4)
+        assert world.started() == [5]
+        assert minutes(world.ticks("skipped")) == [10], "the one of the pause still runs"
+
+
+def test_those_that_were_not_started_while_it_was_paused_are_counted_alone() -> None:
+    with Clockwork() as world:
+        world.save()
+        pause(world)
+        world.skip(minutes=11)
+        world.of(lambda schedules: schedules.trigger("default", "s", at=at("00:05")))
+        resume(world)
+        [skipped] = world.ticks("skipped")
+        assert (skipped.nominal, skipped.count, skipped.is_range) == (at("00:10"), 1, False)
+        assert world.started() == [5]
+
+
+def test_ticks_of_a_pause_are_answered_when_the_times_change_meanwhile() -> None:
+    with Clockwork() as world:
+        world.save()
+        pause(world, "year end")
+        world.skip(minutes=21)
+        world.save(cron="*/7 * * * *")
+        [skipped] = world.ticks("skipped")
+        assert (skipped.nominal, skipped.last, skipped.count) == (at("00:05"), at("00:20"), 4)
+        assert skipped.reason == "paused: year end"
+        assert world.row().status == "paused"
+        resume(world)
+        world.skip(minutes=8)
+        assert world.started() == [28]
+        assert sum(each.count for each in world.ticks("skipped")) == 4

@@ -247,3 +247,53 @@ def test_a_program_that_knows_no_schedules_leaves_their_starts_alone() -> None:
     message = msgspec.json.encode(ScheduledStart(started))
     with pytest.raises(msgspec.ValidationError):
         msgspec.json.decode(message, type=Occurrence | LookAgain | IndexAgain | InInbox)
+
+
+def test_a_row_that_cannot_be_read_at_all_stops_no_others() -> None:
+    with Clockwork() as world:
+        world.save("bad")
+        world.save("good")
+        row = world.row("bad")
+        spoilt = replace(
+            row, content=b'{"id": "bad", "cron', version=row.version + 1, revision=row.revision + 1
+        )
+        assert world.ask(lambda app: app.engine.store.schedules.save(spoilt))
+        world.skip(minutes=11)
+        assert world.started("good") == [5, 10]
+        found = world.row("bad")
+        assert found.status == "error"
+        assert "cannot be read" in str(found.problem)
+
+
+def test_one_in_error_is_looked_at_less_and_less_and_not_after_its_end() -> None:
+    with Clockwork() as world:
+        world.save(endDate="2026-01-03T00:00:00Z", catchUp={"mode": "none"})
+        world.skip(minutes=6)
+        hide(world)
+        world.skip(days=1)
+        row = world.row()
+        assert row.next_at is not None
+        assert row.tries < 40, "at most about every hour"
+        world.skip(days=2)
+        row = world.row()
+        assert (row.status, row.next_at) == ("error", None)
+        world.engine.deploy({**FLOW, "name": "again"})
+        world.skip(seconds=1)
+        row = world.row()
+        assert (row.status, row.problem) == ("completed", None)
+        assert sum(each.count for each in world.ticks("missed")) > 500
+
+
+def test_ticks_of_an_error_are_answered_when_the_times_change_meanwhile() -> None:
+    with Clockwork() as world:
+        world.engine.deploy({**FLOW, "id": "theirs"})
+        world.save(catchUp={"mode": "none"})
+        hide(world)
+        world.skip(minutes=21)
+        assert world.row().status == "error"
+        world.save(target={"workflowId": "theirs"}, cron="*/7 * * * *")
+        [skipped] = world.ticks("skipped")
+        assert (skipped.nominal, skipped.last, skipped.count) == (at("00:05"), at("00:20"), 4)
+        assert skipped.reason == "in error: there is no workflow report"
+        world.skip(minutes=8)
+        assert world.started() == [28]

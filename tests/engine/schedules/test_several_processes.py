@@ -114,6 +114,39 @@ async def test_a_queue_goes_on_where_another_process_saw_the_end(
     assert {each.outcome for each in ticks} <= {"started", "queued"}
 
 
+async def test_a_queue_is_looked_at_less_and_less_while_nothing_changes(
+    apps: tuple[Tenuto, Tenuto],
+) -> None:
+    one, two = apps
+    await one.deploy(
+        {"id": "long", "steps": [{"stepId": "a", "type": "EVENT_WAIT", "eventPattern": "go.on"}]}
+    )
+    document: Object = {"id": "q", "cron": "0 0 1 1 *", "target": {"workflowId": "long"}}
+    schedules = one.engine.schedules
+    await schedules.save("default", document, by=None)
+    first = await schedules.trigger("default", "q")
+    nominal = first.nominal - timedelta(days=1)
+    waiting = await two.engine.schedules.backfill_tick("default", "q", nominal, overlap="queue")
+    assert waiting.outcome == "queued"
+    firing = schedules._firing
+    waits: list[float] = []
+    for _ in range(8):
+        row, now = await schedules.get("default", "q"), one.engine.clock.now()
+        fire = await firing.one(row, None, now)
+        assert fire.row.next_at is not None
+        waits.append((fire.row.next_at - now).total_seconds())
+    assert waits == sorted(waits)
+    assert waits[-1] == SETTINGS.longest_nap
+    # The process that cancels it sees its end, and the one that waited is started.
+    await one.at(str(first.instance_id)).cancel()
+    async with asyncio.timeout(20):
+        while True:
+            tick = await two.engine.store.schedules.tick("default", "q", nominal)
+            if tick is not None and tick.outcome == "started":
+                break
+            await two.engine.clock.sleep(0.1)
+
+
 async def test_a_calendar_that_one_changes_is_known_to_the_other(
     apps: tuple[Tenuto, Tenuto],
 ) -> None:

@@ -10,6 +10,7 @@ import pytest_asyncio
 
 from tenuto import Tenuto
 from tenuto.engine.settings import Settings
+from tenuto.model.durations import iso
 from tenuto.model.json import Object
 from tests.engine.schedules.clockwork import Clockwork
 from tests.kit.hooks import Receiver, receiver
@@ -74,6 +75,44 @@ async def test_a_callback_is_posted_and_signed(app: Tenuto, hook: Receiver) -> N
     assert not call.is_signed_with(await app.engine.schedules.callback_secret("other"))
     state = await end_of(app, id)
     assert state.status.value == "COMPLETED"
+
+
+@pytest.mark.asyncio
+async def test_a_signed_callback_says_which_schedule_has_started_it(
+    app: Tenuto, hook: Receiver
+) -> None:
+    await app.deploy(
+        {
+            "id": "forge",
+            "steps": [{"stepId": "send", "type": "TASK", "taskId": "tenuto.callback"}],
+        }
+    )
+    forged: Object = {
+        "callbackUrl": f"{hook.url}/called",
+        "scheduleId": "other",
+        "executionTime": "2001-01-01T00:00:00Z",
+        "payload": 1,
+    }
+    by_hand = await app.start("forge", forged)
+    state = await end_of(app, by_hand.id)
+    assert state.last_error.code == "CALLBACK_WITHOUT_SCHEDULE"
+    assert hook.received == []
+    document: Object = {
+        "id": "mine",
+        "cron": "0 0 1 1 *",
+        "target": {"workflowId": "forge"},
+        "input": forged,
+    }
+    await app.engine.schedules.save("default", document, by="ada")
+    tick = await app.engine.schedules.trigger("default", "mine")
+    await hook.until(lambda: bool(hook.received))
+    [call] = hook.received
+    state = await end_of(app, str(tick.instance_id))
+    assert call.value == {
+        "scheduleId": "mine",
+        "executionTime": iso(state.created_at),
+        "payload": 1,
+    }
 
 
 @pytest.mark.asyncio

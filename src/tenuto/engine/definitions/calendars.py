@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from datetime import timedelta
 from functools import cached_property
 
 import msgspec
+from msgspec.structs import replace
 
 from tenuto.calendars import Calendar, Unresolved, WorkingCalendar, resolve
 from tenuto.calendars.documents import (
@@ -22,6 +24,7 @@ from tenuto.model.errors import Conflict, InvalidInput, NotFound, Problem, Store
 from tenuto.model.json import JSON, Object
 from tenuto.model.quotas import refuse_beyond
 from tenuto.store.parts.calendars import CalendarRow, CalendarsMark
+from tenuto.store.parts.schedules import Fire, ScheduleRow
 
 _PAGE = 1_000
 _FRESH_FOR = 1.0
@@ -41,6 +44,8 @@ class Calendars:
         self._tenants: dict[str, Resolved] = {}
         self._mark = CalendarsMark()
         self._fresh_until = float("-inf")
+        self.changed: Callable[[], None] = lambda: None
+        """Called when schedules are to find their next ticks again."""
 
     # -- for decisions
 
@@ -161,6 +166,8 @@ class Calendars:
                     f"the newest version of calendar {calendar.id} is {present}", code="TEN-3085"
                 )
             if newest is not None and is_there and newest.document == content:
+                # Who saved it may have died, or lost the store, before its schedules were moved.
+                await self._look_at_schedules(tenant, calendar.id)
                 return newest
             number = 0 if newest is None else newest.version
             if number == 0:
@@ -176,15 +183,51 @@ class Calendars:
                 created_by=by,
             )
             if await self._store.calendars.put(row):
-                await self._changed()
+                await self._changed(tenant, calendar.id)
                 return row
         raise Conflict(f"calendar {id or ''} is changed by others all the time", code="TEN-3085")
 
-    async def _changed(self) -> None:
+    async def _changed(self, tenant: str, id: str) -> None:
         """This process has changed a calendar: the others send a heartbeat, and learn of it."""
         await self.read()
         with suppress(StoreUnavailable):  # they learn of it with their next heartbeat
             await self._store.members.hint(())
+        await self._look_at_schedules(tenant, id)
+
+    async def _look_at_schedules(self, tenant: str, id: str) -> None:
+        """Let schedules find their next ticks again: what was found before may be too late."""
+        others = self._calendars(tenant)
+        heirs = [each.id for each in others.values() if id in _chain(each, others)]
+        for each in sorted({id, *heirs}):
+            await self._look_at_those_of(tenant, each)
+        self.changed()
+
+    async def _look_at_those_of(self, tenant: str, id: str) -> None:
+        after = ""
+        while True:
+            page = await self._store.schedules.page(
+                tenant, calendar_id=id, after=after, limit=_PAGE
+            )
+            await self._move(page)
+            if len(page) < _PAGE:
+                return
+            after = page[-1].id
+
+    async def _move(self, rows: Sequence[ScheduleRow]) -> None:
+        for _ in range(_MOST_TRIES):
+            # Not before every process has the calendar, as it is now, at hand.
+            until_known = timedelta(seconds=2 * _FRESH_FOR if self._store.is_shared else 0.0)
+            next_at = self._clock.now() + until_known
+            fires = [
+                Fire(row=replace(row, version=row.version + 1, next_at=next_at))
+                for row in rows
+                if row.status in ("active", "error")
+            ]
+            lost = await self._store.schedules.fire(fires)
+            if not lost:
+                return
+            # They were fired meanwhile, perhaps by the calendar as it was.
+            rows = await self._store.schedules.those(lost)
 
     async def get(self, tenant: str, id: str, version: int | None = None) -> CalendarRow:
         """A version of a calendar, without a number the newest; NotFound."""
@@ -217,7 +260,7 @@ class Calendars:
                 is_removed=True,
             )
             if await self._store.calendars.put(removal):
-                await self._changed()
+                await self._changed(tenant, id)
                 return
         raise Conflict(f"calendar {id} is changed by others all the time", code="TEN-3085")
 

@@ -6,11 +6,14 @@ import base64
 import hashlib
 import hmac
 from collections.abc import Awaitable, Callable
+from datetime import datetime
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from tenuto.engine.outbox.signatures import PREFIX, signed_headers
+from tenuto.model.durations import iso
 from tenuto.model.errors import TaskError
 from tenuto.model.json import JSON, Object
 from tenuto.ports import Clock, Sender
@@ -48,13 +51,22 @@ def workflow_of_callback(retry: CallbackRetry) -> Object:
 def callback_input(
     target: CallbackTarget, schedule_id: str, execution_time: str, payload: JSON
 ) -> Object:
-    """The input of an instance that sends a callback."""
+    """The input of an instance that sends a callback; its readers see what it is about."""
     return {
         "callbackUrl": target.callback_url,
         "scheduleId": schedule_id,
         "executionTime": execution_time,
         "payload": payload,
     }
+
+
+class Origin(Struct, frozen=True, kw_only=True):
+    """What has started an instance."""
+
+    tenant: str
+    schedule_id: str | None
+    """None: no schedule has."""
+    at: datetime
 
 
 class CallbackTask(Registry):
@@ -68,11 +80,11 @@ class CallbackTask(Registry):
         clock: Clock,
         seconds: float,
         secret: Callable[[str], Awaitable[str]],
-        origin: Callable[[str], Awaitable[tuple[str, str | None]]],
+        origin: Callable[[str], Awaitable[Origin]],
     ) -> None:
         """`seconds`: how long an answer may take. `secret`: what signs callbacks of a tenant.
 
-        `origin`: the tenant of an instance, and the schedule that has started it, if one has.
+        `origin`: what has started an instance.
         """
         super().__init__(behind)
         self._others = behind
@@ -97,20 +109,30 @@ class CallbackTask(Registry):
     async def _send(self, input: dict[str, Any], ctx: Context) -> Object:
         """Post a callback; 2xx is success, no answer and 408, 429 and 5xx are tried again."""
         assert self._sender is not None
-        body = msgspec.json.encode(
-            {name: input.get(name) for name in ("scheduleId", "executionTime", "payload")}
-        )
         # What the instance says, and not its input: anybody may run this task.
-        tenant, schedule_id = await self._origin(ctx.instance_id)
-        secret = await self._secret(tenant)
+        origin = await self._origin(ctx.instance_id)
+        if origin.schedule_id is None:
+            raise TaskError(
+                "CALLBACK_WITHOUT_SCHEDULE",
+                "no schedule has started this instance: nothing is signed for it",
+                retryable=False,
+            )
+        body = msgspec.json.encode(
+            {
+                "scheduleId": origin.schedule_id,
+                "executionTime": iso(origin.at),
+                "payload": input.get("payload"),
+            }
+        )
+        secret = await self._secret(origin.tenant)
         headers = {
             "content-type": "application/json",
             "idempotency-key": ctx.idempotency_key,
             **signed_headers(secret, ctx.idempotency_key, self._clock.now(), body),
         }
         url = str(input.get("callbackUrl"))
-        if self.address is not None and schedule_id is not None:
-            url = await self.address(tenant, schedule_id, url)
+        if self.address is not None:
+            url = await self.address(origin.tenant, origin.schedule_id, url)
         reply = await self._sender.post(url, headers, body, self._seconds)
         if reply.status is None:
             raise TaskError("CALLBACK_NOT_ANSWERED", reply.error or "no answer")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import OrderedDict
 from datetime import datetime
 
@@ -21,6 +22,8 @@ from tenuto.schedules import Schedule, tick_values
 from tenuto.schedules.documents import stored_schedule
 from tenuto.schedules.schedule import Overlap
 from tenuto.store.parts.schedules import ScheduleKey, ScheduleRow
+
+log = logging.getLogger("tenuto.schedules")
 
 ROOTS = frozenset({"schedule"})
 """What templates in the input of a schedule see."""
@@ -84,7 +87,15 @@ def schedule_of(row: ScheduleRow) -> Schedule | None:
 
 
 def parse(row: ScheduleRow) -> Parsed:
-    """Read a stored document."""
+    """Read a stored document; one that cannot be read is no reason to stop the others."""
+    try:
+        return _parse(row)
+    except Exception as error:
+        log.exception("schedule=%s cannot be read", row.id)
+        return Parsed(schedule=None, problem=f"{type(error).__name__}: {error}"[:1_000])
+
+
+def _parse(row: ScheduleRow) -> Parsed:
     read = stored_schedule(document_of(row))
     if read.schedule is None:
         errors = [each for each in read.problems if each.severity == "error"]

@@ -36,6 +36,7 @@ from tenuto.schedules import (
     CancelThenStart,
     Due,
     Queue,
+    Recurring,
     Schedule,
     Skip,
     Start,
@@ -62,7 +63,7 @@ log = logging.getLogger("tenuto.schedules")
 
 CONFIRM_AFTER = timedelta(seconds=60)
 """So long after a start it is checked whether the instance was started."""
-LONGEST_REST = 60.0
+LONGEST_REST = 3_600.0
 """The most seconds until a schedule in error is looked at again."""
 MOST_LISTED = 10
 """The most skipped ticks in a row that are recorded one by one."""
@@ -88,6 +89,16 @@ class Asked(Struct, frozen=True, kw_only=True):
     """Instead of what the schedule says."""
 
 
+class _Waiting(Struct, frozen=True, kw_only=True):
+    """What a queue was when it was last looked at."""
+
+    behind: tuple[str, ...]
+    """The oldest instance that it waits for."""
+    queued: int
+    wait: timedelta
+    """How long until it is looked at again."""
+
+
 class Firing:
     """Decides about schedules and fires them."""
 
@@ -110,6 +121,7 @@ class Firing:
         settings, is_shared = shared.settings, shared.store.is_shared
         every = settings.queued_every if is_shared else settings.longest_nap
         self._queued_every = timedelta(seconds=max(every, settings.queued_every))
+        self._longest_wait = max(self._queued_every, timedelta(seconds=settings.longest_nap))
         self._calendars = calendars
         self._targets = targets
         self._usage = usage
@@ -117,8 +129,10 @@ class Firing:
         self._sent = sent
         self.documents = ScheduleDocuments()
         self._open = OpenTicks(shared.store, reason)
-        self._with_queue: set[ScheduleKey] = set()
+        self._with_queue: dict[ScheduleKey, _Waiting] = {}
         """Schedules that had ticks in their queues when this process fired them last."""
+        self.idle: set[ScheduleKey] = set()
+        """Schedules for which there is nothing more to do, of those that were fired."""
 
     def may_have_queue(self, key: ScheduleKey) -> bool:
         """Whether ticks of a schedule may wait for an instance to end."""
@@ -170,6 +184,8 @@ class Firing:
             if fire.row.key in lost:
                 continue
             has_sent = has_sent or bool(fire.mail)
+            if fire.row.next_at is None:
+                self.idle.add(fire.row.key)
             self._measure(fire, now)
         if has_sent:
             self._sent()
@@ -216,7 +232,7 @@ class Firing:
             return work.failed(_refused_if(asked, problem))
         schedule, is_on = parsed.schedule, row.status in ("active", "error")
         answer = due(schedule, calendar, row.handled, now, self._most) if is_on else None
-        may_promote = is_on and work.may_promote
+        may_promote = row.status != "paused" and work.may_promote
         is_needed = asked is not None or may_promote or row.status == "error"
         target: Target | None = None
         if is_needed or (answer is not None and answer.start):
@@ -233,11 +249,23 @@ class Firing:
         if asked is not None:
             overlap = asked.overlap or schedule.overlap
             await self._tick(work, target, asked.nominal, now, overlap, mark=asked.mark)
-        if work.queued:
-            self._with_queue.add(row.key)
-        else:
-            self._with_queue.discard(row.key)
-        return work.done(schedule, calendar, answer, self._queued_every)
+        return work.done(schedule, calendar, answer, self._wait(row.key, work))
+
+    def _wait(self, key: ScheduleKey, work: _Work) -> timedelta:
+        """How long until its queue is looked at again: longer and longer while nothing changes.
+
+        The process that sees an end looks at once; this is for one that has died.
+        """
+        if not work.queued:
+            self._with_queue.pop(key, None)
+            return self._queued_every
+        before = self._with_queue.get(key)
+        behind, queued = (*work.running[:1],), len(work.queued)
+        wait = self._queued_every
+        if before is not None and (before.behind, before.queued) == (behind, queued):
+            wait = min(2 * before.wait, self._longest_wait)
+        self._with_queue[key] = _Waiting(behind=behind, queued=queued, wait=wait)
+        return wait
 
     async def _target(self, tenant: str, schedule: Schedule, found: Found) -> Target | Problem:
         place = (tenant, schedule.target)
@@ -275,6 +303,8 @@ class Firing:
         *,
         mark: TickMark = "",
     ) -> None:
+        if work.has(nominal):
+            return  # a user asked for it before it was due
         decision = at_tick(overlap, work.running, len(work.queued))
         match decision:
             case Skip(reason=reason):
@@ -284,6 +314,10 @@ class Firing:
             case Start():
                 await self._start(work, target, nominal, at, mark)
             case CancelThenStart(cancel=ids):
+                # What began before, and has ended, cancels nothing.
+                there = await self._store.schedules.tick(work.row.tenant, work.row.id, nominal)
+                if there is not None and there.outcome == "started":
+                    return
                 if await self._start(work, target, nominal, at, mark):
                     work.cancel(ids, nominal)
 
@@ -340,21 +374,39 @@ class _Work:
         """Whether a tick that has waited may be started now."""
         return at_end(self.running, len(self.queued))
 
+    def has(self, nominal: datetime) -> bool:
+        """Whether the tick of a nominal time is under way already, as far as was read."""
+        tick = self._ticks.get((nominal, False))
+        return (
+            (tick is not None and tick.outcome == "started")
+            or any(each.nominal == nominal for each in self.queued)
+            or scheduled_id(self.row.tenant, self.row.id, nominal) in self.running
+        )
+
     def failed(self, problem: str) -> Fire:
         """No tick can succeed: what is due stays so, and is answered when that has changed."""
         row = self.row
         if row.status in ("paused", "completed"):
-            return self._with(replace(row, next_at=None), ())
-        seconds = min(LONGEST_REST, 2.0 ** min(row.tries, 10))
+            is_waited_for = self.queued and row.status == "completed"
+            later = self.now + CONFIRM_AFTER if is_waited_for else None
+            return self._with(replace(row, next_at=later), ())
+        again = self.now + timedelta(seconds=min(LONGEST_REST, 2.0 ** min(row.tries, 12)))
         state = replace(
             row,
             status="error",
             problem=storable(problem),
             tries=row.tries + 1,
-            next_at=self.now + timedelta(seconds=seconds),
+            next_at=None if self._is_past_its_end else again,
             next_tick=None,
         )
         return self._with(state, ())
+
+    @property
+    def _is_past_its_end(self) -> bool:
+        """Whether no tick comes any more; what is due is answered when its target is saved."""
+        timing = None if self.parsed.schedule is None else self.parsed.schedule.timing
+        end = timing.end if isinstance(timing, Recurring) else None
+        return end is not None and end < self.now and not self.queued
 
     def record(self, answer: Due, calendar: WorkingCalendar | None) -> None:
         """Record the ticks that are not started."""
@@ -508,7 +560,7 @@ class _Work:
     def _look(self, next_tick: datetime | None, queued_every: timedelta) -> datetime | None:
         """When there is something to do again: the next tick, or a look at what is under way."""
         moments = [] if next_tick is None else [next_tick]
-        if self.queued and self.row.status in ("active", "error"):
+        if self.queued and self.row.status != "paused":
             moments.append(self.now + queued_every)
         if self.unconfirmed:
             moments.append(self.now + CONFIRM_AFTER)
@@ -517,6 +569,9 @@ class _Work:
     def _put(self, tick: TickRow) -> None:
         if tick.reason is not None:
             tick = replace(tick, reason=storable(tick.reason))
+        before = self._ticks.get((tick.nominal, tick.is_range))
+        if before is not None and before.outcome == "started" and tick.outcome != "started":
+            return  # it was started: its instance is not forgotten
         self._ticks[tick.nominal, tick.is_range] = tick
 
     def _with(self, state: ScheduleRow, mail: Sequence[Mail]) -> Fire:

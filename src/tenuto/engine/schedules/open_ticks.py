@@ -9,7 +9,6 @@ from msgspec.structs import replace
 
 from tenuto.model.ids import start_letter
 from tenuto.schedules import tick_key
-from tenuto.store.parts.instances import InstanceQuery
 from tenuto.store.parts.mailbox import MailKey
 from tenuto.store.parts.schedules import ScheduleKey, TickRow
 from tenuto.store.protocol import Store
@@ -83,17 +82,10 @@ class OpenTicks:
         unsure = [each.instance_id for each in ticks if not each.is_confirmed]
         letters = [MailKey(start_letter(id), id) for id in unsure if id is not None]
         waiting = {key.instance_id for key in await self._store.mailbox.waiting(letters)}
-        by_tenant: dict[str, list[str]] = {}
-        for tick in ticks:
-            if tick.instance_id is not None:
-                by_tenant.setdefault(tick.tenant, []).append(tick.instance_id)
+        ids = [each.instance_id for each in ticks if each.instance_id is not None]
         statuses: dict[str, bool] = {}
-        for tenant, ids in by_tenant.items():
-            for first in range(0, len(ids), _PAGE):
-                page = tuple(ids[first : first + _PAGE])
-                query = InstanceQuery(ids=page, tenant=tenant, limit=len(page))
-                rows = (await self._store.instances.page(query)).items
-                statuses |= {row.id: row.status.is_final for row in rows}
+        for first in range(0, len(ids), _PAGE):
+            statuses |= await self._store.instances.ended(ids[first : first + _PAGE])
         return waiting, statuses
 
     async def _settle(

@@ -90,6 +90,7 @@ class Schedules:
         )
         definitions.plans.saved = self.saved_workflow
         self._hint = asyncio.Event()
+        definitions.calendars.changed = self._hint.set
         self._hinted: set[ScheduleKey] = set()
         """Schedules that are looked at with the next pass, due or not."""
         self._ended: set[tuple[ScheduleKey, datetime]] = set()
@@ -148,11 +149,16 @@ class Schedules:
             for first in range(0, len(rows := [*due, *others]), most):
                 page = rows[first : first + most]
                 lost = await self._firing.advance(page, now)
+                # Who fired them may have looked before the end that this process has seen.
+                self._hinted |= lost & hinted
                 await self._trim([row for row in page if row.key not in lost])
         except BaseException:
             self._hinted |= hinted
             raise
-        return 0.0 if len(due) >= most else await self._until_next()
+        if len(due) >= most:
+            return 0.0
+        seconds = await self._until_next()
+        return min(seconds, _HELD_ELSEWHERE) if self._hinted else seconds
 
     async def _until_next(self) -> float:
         next_due = await self._store.schedules.next_due()
@@ -168,7 +174,16 @@ class Schedules:
         for first in range(0, len(ended), _PAGE):
             page = ended[first : first + _PAGE]
             await self._store.schedules.close(page)
+            await self._look_at_queues({key for key, _ in page} - self._hinted)
             self._ended.difference_update(page)
+
+    async def _look_at_queues(self, keys: set[ScheduleKey]) -> None:
+        """Look at schedules whose ticks wait, as another process has decided."""
+        if not self._store.is_shared:
+            return
+        for key, ticks in (await self._store.schedules.open_ticks(keys, _PAGE)).items():
+            if any(each.outcome == "queued" for each in ticks):
+                self._hinted.add(key)
 
     async def _look_at_saved(self) -> None:
         """Look at schedules in error whose workflows were saved."""
@@ -186,10 +201,9 @@ class Schedules:
             self._saved.discard((tenant, workflow_id))
 
     async def _trim(self, rows: Sequence[ScheduleRow]) -> None:
-        for row in rows:
-            if row.version % _TRIM_EVERY == 0:
-                most = self._settings.bounds.schedule_ticks
-                await self._store.schedules.trim(row.key, most)
+        idle, self._firing.idle = self._firing.idle, set()
+        for key in sorted(idle | {row.key for row in rows if row.version % _TRIM_EVERY == 0}):
+            await self._store.schedules.trim(key, self._settings.bounds.schedule_ticks)
 
     def _close(self) -> None:
         self._closing = None
@@ -282,7 +296,7 @@ class Schedules:
             else:
                 if row.content == content:
                     return row
-                row = await self._advanced(row)
+                row = await self._answered(await self._advanced(row), schedule)
             saved = await self._saved_row(tenant, schedule, content, row, by)
             if await self._store.schedules.save(saved):
                 self._hint.set()
@@ -305,7 +319,8 @@ class Schedules:
         elif isinstance(schedule.timing, OneTime):
             handled = min(now, schedule.timing.at - _MILLISECOND)
         else:
-            handled = now
+            # A tick that the calendar moves before now, when there was no such schedule, is none.
+            handled = max(now, newest_due(schedule, calendar, now) or now)
         following = next_start(schedule, calendar, handled)
         made = ScheduleRow(
             tenant=tenant,
@@ -388,6 +403,7 @@ class Schedules:
     ) -> ScheduleRow:
         """Go on; ticks of the time in which it was paused are skipped. NotFound."""
         calendars = await self._calendars.resolved(tenant)
+        started = await self._started(tenant, id)
 
         def resumed(row: ScheduleRow) -> Fire | None:
             if row.status != "paused":
@@ -402,7 +418,7 @@ class Schedules:
             if schedule is not None and is_there:
                 calendar = None if schedule.calendar is None else calendars[schedule.calendar]
                 handled = max(handled, newest_due(schedule, calendar, now) or handled)
-                ticks = _skipped(row, schedule, calendar, handled, now)
+                ticks = _skipped(row, schedule, calendar, handled, now, started=started)
                 following = next_start(schedule, calendar, handled)
                 next_tick = None if following is None else following.at
             state = replace(
@@ -536,6 +552,7 @@ class Schedules:
             fire = await self._firing.one(row, asked, self._clock.now())
             if not await self._firing.fire([fire]):
                 self._hint.set()
+                await self._trim([row])
                 return next(
                     each
                     for each in fire.ticks
@@ -571,6 +588,32 @@ class Schedules:
             await self._firing.advance([row], now)
             return await self.get(row.tenant, row.id)
         return row
+
+    async def _answered(self, row: ScheduleRow, schedule: Schedule) -> ScheduleRow:
+        """A schedule after the ticks that pause or error kept back, if its times change now."""
+        before = self._firing.documents.of(row).schedule
+        if row.status not in ("paused", "error") or before is None:
+            return row
+        if _times(before) == _times(schedule):
+            return row
+        calendars = await self._calendars.resolved(row.tenant)
+        if before.calendar is not None and before.calendar not in calendars:
+            return row
+        calendar = None if before.calendar is None else calendars[before.calendar]
+        now = self._clock.now()
+        handled = max(row.handled, newest_due(before, calendar, now) or row.handled)
+        started = await self._started(row.tenant, row.id)
+        ticks = _skipped(row, before, calendar, handled, now, started=started)
+        if not ticks:
+            return row
+        state = replace(row, version=row.version + 1, handled=handled)
+        lost = await self._store.schedules.fire([Fire(row=state, ticks=ticks)])
+        return row if lost else state  # of an older version, which is not saved
+
+    async def _started(self, tenant: str, id: str) -> set[datetime]:
+        """The newest nominal times that were started, perhaps while it was paused."""
+        ticks = await self._store.schedules.ticks(tenant, id, _PAGE)
+        return {each.nominal for each in ticks if each.outcome == "started"}
 
     async def _calendar(self, tenant: str, schedule: Schedule) -> WorkingCalendar | None:
         if schedule.calendar is None:
@@ -614,14 +657,21 @@ def _skipped(
     calendar: WorkingCalendar | None,
     until: datetime,
     now: datetime,
+    *,
+    started: Collection[datetime],
 ) -> tuple[TickRow, ...]:
-    """The ticks of the time in which a schedule was paused."""
-    count = count_starts(schedule, calendar, row.handled, until)
+    """The ticks of the time in which a schedule was paused, or in error, without those started."""
+    apart = {each for each in started if row.handled < each <= until}
+    apart = {each for each in apart if _is_start(schedule, calendar, each)}
+    count = count_starts(schedule, calendar, row.handled, until) - len(apart)
     first = next_start(schedule, calendar, row.handled)
+    while first is not None and first.nominal in apart:
+        first = next_start(schedule, calendar, first.nominal)
     last = latest_start(schedule, calendar, until)
-    if not count or first is None or last is None:
+    if count < 1 or first is None or last is None:
         return ()
-    reason = "paused" if row.note is None else f"paused: {row.note}"
+    why, said = ("in error", row.problem) if row.status == "error" else ("paused", row.note)
+    reason = why if said is None else f"{why}: {said}"
     return (
         TickRow(
             tenant=row.tenant,
@@ -636,6 +686,12 @@ def _skipped(
             recorded_at=now,
         ),
     )
+
+
+def _is_start(schedule: Schedule, calendar: WorkingCalendar | None, moment: datetime) -> bool:
+    """Whether a time is one of those at which a schedule starts: a trigger may name another."""
+    found = next_start(schedule, calendar, moment - _MILLISECOND)
+    return found is not None and found.nominal == moment
 
 
 def _row(tenant: str, schedule: Schedule, now: datetime) -> ScheduleRow:

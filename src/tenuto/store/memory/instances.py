@@ -54,6 +54,11 @@ class MemoryInstances(MemoryPart):
         ends = self._disk.log_ends
         return {id: ends[id] for id in instance_ids if ends.get(id)}
 
+    async def ended(self, instance_ids: Collection[str]) -> dict[str, bool]:
+        stored = self._disk.instances
+        found = {id: unpack(InstanceColumns, stored[id]) for id in instance_ids if id in stored}
+        return {id: row.completed_at is not None for id, row in found.items()}
+
     async def used_key(self, tenant: str, key: str) -> UsedKey | None:
         stored = self._disk.keys.get((tenant, key))
         return None if stored is None else unpack(UsedKey, stored)

@@ -122,6 +122,9 @@ class Instances(Protocol):
         A single statement: processes that watch instances of other processes poll with it.
         """
 
+    async def ended(self, instance_ids: Collection[str]) -> dict[str, bool]:
+        """Which of these instances, of whatever tenant, have ended; unknown ones are left out."""
+
     @for_tenants
     async def used_key(self, tenant: str, key: str) -> UsedKey | None:
         """Which instance was started with an idempotency key; None if the key is unused.

@@ -130,7 +130,7 @@ class Fire(Struct, frozen=True, kw_only=True):
     """Its new state; its version is the one after the version that was read. Its document, and
     what follows from that alone, stay as they are stored."""
     ticks: tuple[TickRow, ...] = ()
-    """They replace those of the same nominal times."""
+    """They replace those of the same nominal times; one that was started is not forgotten."""
     mail: tuple[Mail, ...] = ()
 
 
@@ -236,9 +236,9 @@ class Schedules(ColdPart):
     async def fire(self, fires: Sequence[Fire]) -> set[ScheduleKey]:
         """Advance schedules, record their ticks and send their messages, in one transaction.
 
-        Each goes through as a whole if its stored version is the one before that of its row, and
-        not at all otherwise. Returns those that did not. After StoreUnavailable it is unknown
-        whether they went through: who reads them again finds out.
+        Each goes through as a whole if its stored version is the one before that of its row, with
+        the same `created_at`, and not at all otherwise. Returns those that did not. After
+        StoreUnavailable it is unknown whether they went through: who reads them again finds out.
         """
         if not fires:
             return set()
@@ -340,7 +340,7 @@ def _state(row: ScheduleRow) -> dict[str, object]:
 _STATE = (
     *("tenant", "id", "revision", "version", "status", "next_at", "next_tick", "handled", "note"),
     *("problem", "tries", "last_executed", "last_nominal", "last_instance_id", "changed_at"),
-    "changed_by",
+    *("changed_by", "created_at"),
 )
 """The columns that `fire` changes, and those by which it finds the row."""
 

@@ -52,6 +52,12 @@ class PostgresInstances(Instances):
         found = await pool.rows("newest_seqs", {"ids": ids}) if ids else ()
         return {row[0]: row[1] for row in found}
 
+    async def ended(self, instance_ids: Collection[str]) -> dict[str, bool]:
+        ids = list(dict.fromkeys(instance_ids))
+        pool = self._database.connections
+        found = await pool.rows("ended_instances", {"ids": ids}) if ids else ()
+        return {row[0]: row[1] for row in found}
+
     async def used_key(self, tenant: str, key: str) -> UsedKey | None:
         which = {"tenant": [tenant], "key": [key]}
         look = self._database.connections.rows("used_keys", which)

@@ -646,6 +646,12 @@ SELECT {entry_columns} FROM tenuto.workflow_execution_history
 WHERE instance_id = :instance_id AND seq = ANY(:seqs::bigint[])
 ORDER BY seq;
 
+-- name: ended_instances
+-- Which of these instances have ended.
+SELECT instance.id, instance.completed_at IS NOT NULL
+FROM tenuto.workflow_instances AS instance
+WHERE instance.id = ANY(:ids::text[]);
+
 -- name: newest_seqs
 -- How long the logs of these instances are.
 SELECT wanted.id, newest.seq
@@ -3486,7 +3492,7 @@ WITH given AS MATERIALIZED (
         tenant text, id text, revision bigint, version bigint, status text, next_at bigint,
         next_tick bigint, handled bigint, note text, problem text, tries bigint,
         last_executed bigint, last_nominal bigint, last_instance_id text, changed_at bigint,
-        changed_by text
+        changed_by text, created_at bigint
     )
 ), locked AS MATERIALIZED (
     SELECT given.*
@@ -3495,6 +3501,7 @@ WITH given AS MATERIALIZED (
         ON
             schedule.tenant = given.tenant AND schedule.id = given.id
             AND schedule.version = given.version - 1
+            AND schedule.created_at = given.created_at
     ORDER BY schedule.tenant, schedule.id
     FOR UPDATE OF schedule
 )
@@ -3520,7 +3527,8 @@ WHERE schedule.tenant = locked.tenant AND schedule.id = locked.id
 RETURNING schedule.tenant, schedule.id;
 
 -- name: put_ticks
--- Record ticks, in the place of those of the same nominal times.
+-- Record ticks, in the place of those of the same nominal times; one that was started stays so,
+-- unless it is said of its instance that it was refused.
 INSERT INTO tenuto.schedule_ticks ({tick_columns})
 SELECT tick.*
 FROM unnest(
@@ -3538,7 +3546,10 @@ ON CONFLICT (tenant, schedule_id, nominal, is_range) DO UPDATE SET
     is_open = excluded.is_open,
     is_confirmed = excluded.is_confirmed,
     mark = excluded.mark,
-    recorded_at = excluded.recorded_at;
+    recorded_at = excluded.recorded_at
+WHERE
+    schedule_ticks.outcome <> 'started' OR excluded.outcome = 'started'
+    OR schedule_ticks.instance_id = excluded.instance_id;
 
 -- name: insert_mail
 -- Insert mailbox messages that are not there already, for the owners of their instances, or for any

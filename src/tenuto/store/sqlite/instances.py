@@ -75,6 +75,11 @@ class SqliteInstances(SqlitePart):
         found = session.packed("newest_seqs", (as_json(list(dict.fromkeys(instance_ids))),))
         return {id: seq for id, seq in found if seq is not None}
 
+    @looks
+    def ended(self, session: Session, instance_ids: Collection[str]) -> dict[str, bool]:
+        found = session.packed("ended_instances", (as_json(list(dict.fromkeys(instance_ids))),))
+        return {id: bool(has_ended) for id, has_ended in found}
+
     @looks_for(none)
     def used_key(self, session: Session, tenant: str, key: str) -> UsedKey | None:
         found = session.packed("used_keys", (as_json([(tenant, key)]),))

@@ -187,6 +187,12 @@ FROM (
     ORDER BY seq
 );
 
+-- name: ended_instances
+-- Which of these instances have ended. Packed.
+SELECT json_group_array(json_array(instance.id, instance.completed_at IS NOT NULL))
+FROM workflow_instances AS instance
+WHERE instance.id IN (SELECT wanted.value FROM json_each(?) AS wanted);
+
 -- name: newest_seqs
 -- How long the logs of these instances are. Packed.
 SELECT
@@ -2159,16 +2165,18 @@ FROM (
         value ->> 'last_nominal' AS last_nominal,
         value ->> 'last_instance_id' AS last_instance_id,
         value ->> 'changed_at' AS changed_at,
-        value ->> 'changed_by' AS changed_by
+        value ->> 'changed_by' AS changed_by,
+        value ->> 'created_at' AS created_at
     FROM json_each(:rows)
 ) AS given
 WHERE
     schedules.tenant = given.tenant AND schedules.id = given.id
-    AND schedules.version = given.version - 1
+    AND schedules.version = given.version - 1 AND schedules.created_at = given.created_at
 RETURNING schedules.tenant, schedules.id;
 
 -- name: put_ticks
--- Record ticks, in the place of those of the same nominal times.
+-- Record ticks, in the place of those of the same nominal times; one that was started stays so,
+-- unless it is said of its instance that it was refused.
 INSERT INTO schedule_ticks ({tick_columns})
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) /* for each row */
 ON CONFLICT (tenant, schedule_id, nominal, is_range) DO UPDATE SET
@@ -2181,7 +2189,10 @@ ON CONFLICT (tenant, schedule_id, nominal, is_range) DO UPDATE SET
     is_open = excluded.is_open,
     is_confirmed = excluded.is_confirmed,
     mark = excluded.mark,
-    recorded_at = excluded.recorded_at;
+    recorded_at = excluded.recorded_at
+WHERE
+    schedule_ticks.outcome <> 'started' OR excluded.outcome = 'started'
+    OR schedule_ticks.instance_id = excluded.instance_id;
 
 -- name: open_ticks
 -- The open ticks of schedules, the oldest of each.
