@@ -22,6 +22,7 @@ from tenuto.store.columns import (
     mail_columns,
     searchable_columns,
     timer_columns,
+    timer_key_columns,
     update_columns,
     wait_columns,
 )
@@ -274,7 +275,7 @@ def _timer_parts(won: Sequence[InstanceWrite]) -> _Made:
         for timer in each.timers_set
     }
     cleared = {
-        (each.instance_id, key): (each.instance_id, key.kind.value, key.node, key.iteration)
+        (each.instance_id, key): (each.instance_id, *timer_key_columns(key))
         for each in won
         for key in each.timers_cleared
     }
