@@ -91,6 +91,7 @@ _COLUMNS = {
     "leases": "instance_id node iteration attempt token",
     "jobs_ended": "instance_id node iteration attempt token",
     "beats": "instance_id node iteration attempt token details",
+    "set_timeouts": "instance_id node iteration attempt token timeout",
     "jobs_offered": "instance_id node iteration attempt task_id offered_at tenant timeout silence "
     "is_called_off",
     "jobs_withdrawn": "instance_id node iteration attempt",
