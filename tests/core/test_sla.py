@@ -197,3 +197,25 @@ def test_a_calendar_is_read_once() -> None:
     run = play(draw("a", options={"sla": IN_OFFICE}), policies=policies()).at(FRIDAY).start()
     run.policies = policies(short_office())
     assert run.later(hours=2).fire().news == ["TIMER_FIRED sla-warning"]
+
+
+def test_a_step_that_a_cancel_ends_late_is_told_of() -> None:
+    run = play(draw("s>x s>y", s=start(), x=wait(sla=PROMISE), y=task(sla=PROMISE))).start()
+    run.later(hours=3).cancel()
+    assert told(run) == [("warning", "x"), ("warning", "y")]
+
+
+def test_a_step_that_the_deadline_ends_late_is_told_of() -> None:
+    document = draw("s>x s>y", options={"timeout": "PT5H"}, s=start(), x=wait(sla=PROMISE))
+    for kind in (TimerKind.DEADLINE, TimerKind.SLA_WARNING):
+        run = play(document).start().later(hours=6).fire(kind)
+        assert told(run) == [("warning", "x"), ("breached", "x")]
+        assert run.state.ending is not None or run.status.is_final
+
+
+def test_a_step_that_a_join_calls_off_late_is_told_of() -> None:
+    document = draw(
+        "s>x s>y x>j y>j", s=start(), x=wait(sla=PROMISE), j=task(joinMode="any", cancelRest=True)
+    )
+    run = play(document).start().later(hours=3).succeed("y")
+    assert told(run) == [("warning", "x")]

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from tenuto.core import claimed
 from tenuto.core.attempt import business_backoff
 from tenuto.core.deciding import CANNOT_GO_ON
 from tenuto.core.explain import Facts, explain
@@ -327,3 +328,24 @@ def test_what_is_only_foreseen_takes_every_calendar_to_exist() -> None:
     failed = at_the_office(document).fail("b[0]")
     explanation = explain(failed.plan, failed.state, Facts(now=failed.now))
     assert explanation.causes[0].details["canRetry"] is True
+
+
+@pytest.mark.parametrize("is_undo", [False, True])
+def test_the_time_out_of_an_attempt_counts_from_its_claim(is_undo: bool) -> None:
+    slow: Object = {"timeout": in_office("PT3H")}
+    document = undoing(draw("a>b"), a=slow) if is_undo else draw("a", a=task(**slow))
+    run = at_the_office(document)
+    if is_undo:
+        run.succeed("a").fail("b")
+    [order] = run.ledger.running.values()
+    assert order.timeout == berlin(12, 10) - FRIDAY
+    later = berlin(12, 9)
+    assert claimed(run.plan, order, run.policies, later).timeout == berlin(12, 12) - later
+    # Without its calendar, what was recorded counts.
+    assert claimed(run.plan, order, NO_POLICIES, later) is order
+
+
+def test_another_time_out_is_the_same_at_any_claim() -> None:
+    run = at_the_office(draw("a", a=task(timeout="PT3H")))
+    [order] = run.ledger.running.values()
+    assert claimed(run.plan, order, run.policies, berlin(12, 9)) is order

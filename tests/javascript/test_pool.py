@@ -13,7 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from tenuto.javascript import pool
+from tenuto.javascript.confined_process import start_process
+from tenuto.javascript.messages import Confinement
 from tenuto.javascript.outcomes import FetchRequest, FetchResponse
+from tenuto.tasks.child_process import ChildDied, ChildProcess
 from tests.javascript.stage import PATIENT, SHORT, failure, is_there, sandbox, value
 
 pytestmark = pytest.mark.asyncio
@@ -234,3 +238,41 @@ async def test_the_engine_is_never_in_the_service() -> None:
         subprocess.run, [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert said.stdout.strip() == "False"
+
+
+async def test_a_call_that_is_cancelled_as_its_turn_comes_takes_no_process_along() -> None:
+    async with sandbox(processes=1, of_tenant=1, spares=0) as box:
+        processes = box._pool
+        process = await processes.lease("a")
+        cancelled, waits = (asyncio.ensure_future(processes.lease("a")) for _ in range(2))
+        await until(lambda: processes.waiting == 2)
+        cancelled.cancel()
+        processes.give_back(process, is_usable=True)
+        async with asyncio.timeout(TOO_LONG):
+            assert await waits is process
+        assert cancelled.cancelled()
+        processes.give_back(process, is_usable=True)
+        assert (processes.busy, processes.idle, processes.waiting) == (0, 1, 0)
+
+
+async def test_one_process_that_does_not_start_fails_no_call_while_others_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    gate, failures = Gate(), 0
+
+    def fails_once(confinement: Confinement) -> ChildProcess:
+        nonlocal failures
+        if gate.held and not failures:
+            failures += 1
+            raise ChildDied("no memory is left")
+        return start_process(confinement)
+
+    monkeypatch.setattr(pool, "start_process", fails_once)
+    async with sandbox(processes=2, of_tenant=2, spares=0) as box:
+        held = asyncio.ensure_future(box.run(HOLDS, tenant="a", fetch=gate.fetch, limits=PATIENT))
+        await until(lambda: gate.held == 1)
+        async with asyncio.timeout(TOO_LONG):
+            assert value(await box.run("return 2", tenant="b", limits=PATIENT)) == 2
+        assert failures == 1
+        gate.is_open.set()
+        assert value(await held) == 1

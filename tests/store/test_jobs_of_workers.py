@@ -241,3 +241,23 @@ async def test_of_two_processes_that_claim_for_workers_each_grants_its_own(
     assert [lease.key.instance_id for lease in leases(mine)] == ["i0", "i1", "i2", "i3"]
     assert [lease.key.instance_id for lease in leases(yours)] == ["i4", "i5"]
     assert len(await second.jobs.extend_for_workers([Beat(each.lease) for each in mine], NOON)) == 4
+
+
+async def test_a_time_out_that_is_known_at_the_claim_counts_from_then(place: Place) -> None:
+    store = await place.opened("p1")
+    await offer(store, *(job(f"i{each}", each) for each in range(3)))
+    granted = await store.jobs.claim_for_worker(claim(), NOON)
+    shorter, longer, same = leases(granted)
+    gone = same._replace(token=9)
+    timeouts = {shorter: LEASE / 4, longer: LEASE * 60, gone: LEASE}
+    until = await store.jobs.set_timeouts(timeouts, NOON)
+    assert set(until) == {shorter, longer}
+    before = {each.lease: each.until for each in granted}
+    assert before[shorter] - until[shorter] == LEASE * 3 / 4
+    assert until[longer] == before[longer]
+    handed = await store.jobs.hand_over([longer, same], NOON)
+    assert handed == {longer, same}
+    beats = await store.jobs.extend_for_workers([Beat(longer), Beat(same)], NOON)
+    # A lease that is handed over ends with the time-out of its attempt.
+    assert beats[longer].until - before[longer] == LEASE * 59
+    assert beats[same].until - before[same] == timedelta(minutes=9)

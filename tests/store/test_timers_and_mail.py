@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from tenuto.model.inputs import TimerKind
+from tenuto.store.columns import timer_columns, timer_row
 from tenuto.store.parts.mailbox import Mail, MailKey
 from tenuto.store.parts.turns import Ownership
 from tenuto.store.protocol import Store
@@ -288,3 +289,31 @@ async def test_letters_that_others_have_in_hand_are_known_to_be_there(store: Sto
     assert await store.mailbox.waiting([]) == set()
     await store.turns.commit(turn("t1", aside("i1", version=0, mail_taken=("m1",))))
     assert await store.mailbox.waiting(asked) == set()
+
+
+async def test_timers_of_an_sla_are_set_and_cleared_beside_all_others(store: Store) -> None:
+    kinds = (TimerKind.SLA_WARNING, TimerKind.SLA_BREACH, TimerKind.DEADLINE, TimerKind.DELAY)
+    timers = [timer("i1", 10, node, kind=kind) for node in ("", "a", "a:b") for kind in kinds]
+    await store.turns.commit(turn("t1", begin("i1")))
+    await store.turns.commit(turn("t2", step("i1", 1, timers_set=tuple(timers))))
+    due, _ = await store.timers.due(moment(20), 100)
+    assert sorted(each.key for each in due) == sorted(each.key for each in timers)
+    gone = tuple(each.key for each in timers if each.key.kind is TimerKind.SLA_BREACH)
+    await store.turns.commit(turn("t3", step("i1", 2, timers_cleared=gone)))
+    left = [each.key for each in await store.timers.of(["i1"])]
+    assert sorted(left) == sorted(each.key for each in timers if each.key not in gone)
+
+
+async def test_a_row_of_a_timer_is_of_a_kind_that_every_program_knows() -> None:
+    known = "delay retry wait-timeout node-timeout reminder escalation grace deadline resume go-on"
+    for kind in TimerKind:
+        assert timer_columns(timer("i1", 10, kind=kind)).kind in known.split()
+
+
+@pytest.mark.parametrize("node", ["", "a", "a:b"])
+async def test_a_row_of_a_timer_of_a_later_kind_is_read_as_nothing_that_is_set(node: str) -> None:
+    set_later = timer_columns(timer("i1", 10, node))._replace(kind="of-a-newer-program")
+    assert timer_row(set_later).key.kind is TimerKind.GO_ON
+    assert timer_row(set_later).key.node == f"of-a-newer-program:{node}"
+    wrapped = set_later._replace(kind="go-on", node=f"of-a-newer-program:{node}")
+    assert timer_row(wrapped) == timer_row(set_later)

@@ -11,6 +11,7 @@ verify` rest on it.
 
 from __future__ import annotations
 
+from tenuto.core.claimed import claimed
 from tenuto.core.decide import decide
 from tenuto.core.deciding import Decision, Rejection
 from tenuto.core.fold import fold, fold_all
@@ -24,6 +25,7 @@ __all__ = [
     "Plan",
     "Rejection",
     "blank",
+    "claimed",
     "decide",
     "fold",
     "fold_all",

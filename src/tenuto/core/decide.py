@@ -69,9 +69,10 @@ def decide(
     goes_on = isinstance(input, TimerDue) and input.key == GO_ON
     d = Deciding(plan, state, now, policies, goes_on=goes_on)
     was_paused = state.pause is not None
+    has_overrun = state.deadline is not None and timer.has_overrun(d)
     if state.sla and not state.status.is_final:
-        sla.notice(d, input)
-    if state.deadline is not None and timer.has_overrun(d) and not _ends_it(input):
+        sla.notice(d, input, ends_all=has_overrun)
+    if has_overrun and not _ends_it(input):
         # A deadline passes by the clock, also when its timer has not been heard of yet.
         timer.pass_deadline(d)
         settle(d)

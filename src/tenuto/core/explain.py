@@ -77,12 +77,12 @@ def explain(plan: Plan, state: InstanceState, facts: Facts) -> Explanation:
         causes = [_quarantined(state.id, facts.quarantine)]
     else:
         causes = _ended(plan, state, facts) if state.has_ended else _going(plan, state, facts)
-    promises = () if facts.quarantine is not None else _promises(plan, state, facts)
+    slas = () if facts.quarantine is not None else _slas(plan, state, facts)
     return Explanation(
         instance_id=state.id,
         status=state.status,
         summary=_summary(causes),
-        causes=(*causes, *promises),
+        causes=(*causes, *slas),
         schedule=state.schedule,
     )
 
@@ -99,9 +99,9 @@ def spelled(cause: Cause) -> str:
     return f"{cause.step_id}[{cause.iteration}]" if cause.iteration else f"{cause.step_id}"
 
 
-def _promises(plan: Plan, state: InstanceState, facts: Facts) -> list[Cause]:
+def _slas(plan: Plan, state: InstanceState, facts: Facts) -> list[Cause]:
     """The SLAs that are under way; they hold nothing up."""
-    return _steps(plan, state, facts).promises() if state.sla and not state.has_ended else []
+    return _steps(plan, state, facts).slas() if state.sla and not state.has_ended else []
 
 
 def _steps(plan: Plan, state: InstanceState, facts: Facts) -> Steps:

@@ -219,16 +219,16 @@ class Steps(Struct, frozen=True):
         known = self.policies.calendars.get(calendar)
         return iso(moment) if known is None else local_text(known, moment, self.now)
 
-    def promises(self) -> list[Cause]:
+    def slas(self) -> list[Cause]:
         """The SLAs that are under way: of the instance first, then of its steps."""
         keys = sorted(self.state.sla, key=lambda key: (self._began(key), key))
-        return [self._promise(key) for key in keys[:MOST_CAUSES]]
+        return [self._sla(key) for key in keys[:MOST_CAUSES]]
 
     def _began(self, key: NodeKey) -> int:
         node = self.state.nodes.get(key)
         return 0 if node is None else node.opened
 
-    def _promise(self, key: NodeKey) -> Cause:
+    def _sla(self, key: NodeKey) -> Cause:
         begun = self.state.sla[key]
         planned = self.plan.nodes.get(key.node)
         sla = self.plan.definition.options.sla if planned is None else planned.node.sla

@@ -141,13 +141,13 @@ def _begin(d: Deciding, key: NodeKey) -> None:
             pass_over(d, key, "when")
             return
     try:
-        promise = sla.set_by(d, key, planned.node.sla)
+        begun = sla.set_by(d, key, planned.node.sla)
     except UnknownCalendar as error:
         fail(d, key, attempt_of(d.state, key), unknown_calendar(error))
         return
     _begin_config(d, key, planned.node.config)
-    if promise is not None and d.state.nodes[key].is_open:
-        d.emit(replace(promise, attempt=attempt_of(d.state, key)))
+    if begun is not None and d.state.nodes[key].is_open:
+        d.emit(replace(begun, attempt=attempt_of(d.state, key)))
 
 
 def _begin_config(d: Deciding, key: NodeKey, config: Config) -> None:

@@ -9,7 +9,7 @@ from tenuto.core import (
     compensation_entries as undoing,
     loop_entries as loops,
     node_entries as nodes,
-    sla_entries as promises,
+    sla_entries as sla,
 )
 from tenuto.core.keys import with_key
 from tenuto.core.plan import Plan
@@ -128,9 +128,9 @@ def fold_into(  # noqa: C901, PLR0915 - one arm each
         ):
             undoing.take(state, entry)
         case SlaSet():
-            promises.sla_set(state, entry)
+            sla.sla_set(state, entry)
         case SlaFired():
-            promises.sla_fired(state, entry)
+            sla.sla_fired(state, entry)
         case SystemSet():
             state.system = {**state.system, **entry.values}
         case _:

@@ -27,7 +27,7 @@ _MOST_NAMED = 10
 Length = Duration | WorkingDuration | BusinessDuration | timedelta
 
 
-_LONGEST_ATTEMPT = timedelta(days=366 * 100)
+LONGEST_ATTEMPT = timedelta(days=366 * 100)
 
 
 class UnknownCalendar(ValueError):
@@ -81,7 +81,7 @@ class Moments:
         """
         if not isinstance(timeout, BusinessDuration):
             return None
-        return min(self.after(timeout), Duration(_LONGEST_ATTEMPT).after(self._d.now))
+        return min(self.after(timeout), Duration(LONGEST_ATTEMPT).after(self._d.now))
 
     def _calendar(self, name: str) -> WorkingCalendar:
         known = self._d.policies.calendars

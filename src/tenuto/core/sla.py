@@ -13,6 +13,7 @@ from tenuto.core.deciding import Deciding
 from tenuto.core.moments import Moments
 from tenuto.core.sla_entries import INSTANCE
 from tenuto.core.state import attempt_of
+from tenuto.core.timing import SLA_TIMERS
 from tenuto.model.entries import SlaFired, SlaSet
 from tenuto.model.graph import PlainLength, Sla
 from tenuto.model.ids import NodeKey, around
@@ -31,7 +32,7 @@ def set_by(d: Deciding, key: NodeKey, sla: Sla | None) -> SlaSet | None:
         return None
     begun = d.state.sla.get(key)
     if begun is not None:
-        # Re-opened by a retry: the promise is as old as it was.
+        # Re-opened by a retry: its moments stay as they were.
         return SlaSet(
             at=d.now,
             node=key.node,
@@ -63,18 +64,36 @@ def fired(d: Deciding, key: NodeKey, kind: Kind) -> None:
     )
 
 
-def notice(d: Deciding, input: Input) -> None:
+def notice(d: Deciding, input: Input, *, ends_all: bool) -> None:
     """Tell what has passed by the clock before an input that may be the end of it.
 
-    These are the instance, the step that the input is about, and the loops around that.
+    First come the instance, the step that the input is about, and the loops around that; then all
+    others, since an input may end any step. A timer of an SLA ends none, unless it `ends_all`.
     """
-    for key in (INSTANCE, *_steps_of(d, input)):
-        if key not in d.state.sla:
-            continue
-        for kind, timer_kind in _KINDS:
-            timer = d.state.timers.get(TimerKey(timer_kind, key.node, key.iteration))
-            if timer is not None and timer.due <= d.now:
-                fired(d, key, kind)
+    first = [key for key in (INSTANCE, *_steps_of(d, input)) if key in d.state.sla]
+    for key in first:
+        _tell(d, key)
+    is_of_sla = isinstance(input, TimerDue) and input.key.kind in SLA_TIMERS
+    if is_of_sla and not ends_all:
+        return
+    for key in sorted((key for key in d.state.sla if _due(d, key)), key=d.plan.place_of):
+        _tell(d, key)
+
+
+def _tell(d: Deciding, key: NodeKey) -> None:
+    for kind in _due(d, key):
+        fired(d, key, kind)
+
+
+def _due(d: Deciding, key: NodeKey) -> list[Kind]:
+    """What of an SLA has passed and was not told."""
+    timers = d.state.timers
+    return [
+        kind
+        for kind, timer_kind in _KINDS
+        if (timer := timers.get(TimerKey(timer_kind, key.node, key.iteration))) is not None
+        and timer.due <= d.now
+    ]
 
 
 def _steps_of(d: Deciding, input: Input) -> list[NodeKey]:

@@ -120,7 +120,7 @@ _RETRY = Fields(
 RETRY = Retry()
 
 
-class Promise(Record):
+class SlaRecord(Record):
     """`{warnAfter, breachAfter, calendar?}`: an SLA."""
 
     def __init__(self) -> None:
@@ -190,7 +190,7 @@ _SLA = Fields(
     Field("breachAfter", "breach_after", Soon()),
     Field("calendar", "calendar", CalendarId()),
 )
-SLA = Promise()
+SLA = SlaRecord()
 
 TITLES = Fields(
     Field("name", "name", Text(may_be_empty=True)),

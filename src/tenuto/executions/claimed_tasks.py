@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import msgspec
 from msgspec.structs import replace
 
-from tenuto.core import outstanding
+from tenuto.core import claimed, outstanding
 from tenuto.engine.effects.task_context import context_for, context_of
 from tenuto.engine.turns.held import Held, Place
 from tenuto.executions.tokens import execution_id
@@ -41,7 +41,10 @@ def tasks_of(
     `with_outputs` adds the outputs of earlier steps, or their size if they are too large.
     `keeps_logs`: reports may have lines of the attempt.
     """
-    orders = _orders(held, policies)
+    orders = {
+        place: claimed(held.plan, order, policies, now)
+        for place, order in _orders(held, policies).items()
+    }
     tasks = [
         _task(
             held,
@@ -61,6 +64,21 @@ def tasks_of(
     if size > MOST_OUTPUT_BYTES:
         return [replace(each, previous_outputs_bytes=size) for each in tasks]
     return [replace(each, previous_outputs=outputs) for each in tasks]
+
+
+def timeouts_of(
+    held: Held, policies: Policies, grants: Iterable[Grant], now: datetime
+) -> dict[Lease, timedelta]:
+    """The time-outs in working time of jobs that are claimed at `now`."""
+    orders = _orders(held, policies) if policies.calendars else {}
+    found: dict[Lease, timedelta] = {}
+    for lease, _ in grants:
+        order = orders.get(lease.key[1:])
+        if order is not None:
+            timed = claimed(held.plan, order, policies, now)
+            if timed is not order:
+                found[lease] = timed.timeout
+    return found
 
 
 def _orders(held: Held, policies: Policies) -> dict[Place, StartAttempt]:

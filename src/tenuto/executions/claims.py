@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from datetime import datetime, timedelta
 from functools import partial
 from typing import NamedTuple
 
@@ -18,7 +19,7 @@ from tenuto.engine.observer import Observer
 from tenuto.engine.turns.draft import Draft
 from tenuto.engine.turns.held import Held
 from tenuto.executions.claim_queue import ClaimQueue, WaitingClaim
-from tenuto.executions.claimed_tasks import tasks_of
+from tenuto.executions.claimed_tasks import tasks_of, timeouts_of
 from tenuto.executions.lease_proof import LeaseProof
 from tenuto.executions.recent_claims import ClaimKey, RecentClaims
 from tenuto.executions.worker_recorder import WorkerRecorder
@@ -189,12 +190,17 @@ class Claims:
         self._engine.effects.jobs.foresee(
             (min(each.until for each in grants) - now).total_seconds()
         )
-        return _Granted(await self._tasks(claim, grants), [each.lease for each in grants])
+        return _Granted(await self._tasks(claim, grants, now), [each.lease for each in grants])
 
-    async def _tasks(self, claim: Claim, grants: Sequence[Grant]) -> list[ClaimedTask]:
+    async def _tasks(
+        self, claim: Claim, grants: Sequence[Grant], claimed_at: datetime | None = None
+    ) -> list[ClaimedTask]:
+        """The tasks of grants; those of a claim that was just made are timed from then on."""
         tokens = await self._proof.tokens()
         try:
             states = await self._states(grants)
+            if claimed_at is not None:
+                grants = await self._timed(states, grants, claimed_at)
         except StoreUnavailable:
             await self._put_back([each.lease for each in grants])
             raise
@@ -222,6 +228,26 @@ class Claims:
         if unreadable:
             await self._put_back(unreadable)
         return tasks
+
+    async def _timed(
+        self, states: Mapping[str, Held | TenutoError], grants: Sequence[Grant], now: datetime
+    ) -> Sequence[Grant]:
+        """The same grants; a time-out in working time counts from the claim."""
+        timeouts: dict[Lease, timedelta] = {}
+        for instance_id, of_instance in _by_instance(grants).items():
+            if isinstance(held := states.get(instance_id), Held):
+                policies = self._engine.policies.of(held.tenant)
+                timeouts |= timeouts_of(held, policies, of_instance, now)
+        if not timeouts:
+            return grants
+        try:
+            until = await self._store.jobs.set_timeouts(timeouts, now)
+        except CommitUnknown as error:
+            raise StoreUnavailable(f"it is not known what was timed: {error}") from error
+        if until:
+            first = min(until.values()) - now
+            self._engine.effects.jobs.foresee(first.total_seconds())
+        return [Grant(lease, until.get(lease, before)) for lease, before in grants]
 
     async def _states(self, grants: Sequence[Grant]) -> dict[str, Held | TenutoError]:
         found: dict[str, Held | TenutoError] = {}

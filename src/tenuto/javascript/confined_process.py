@@ -72,7 +72,8 @@ class ConfinedProcess:
         """Called with each message of a call."""
         self.ended: asyncio.Future[str] = self._loop.create_future()
         """How it ended, once it is gone."""
-        self.is_doomed = False
+        self.is_ending = False
+        """It was killed, or has closed its pipe."""
         self.ready: asyncio.Future[Ready] = self._loop.create_future()
         self.tenant: str | None = None
         self.calls = 0
@@ -88,7 +89,7 @@ class ConfinedProcess:
         return self._child.pid
 
     def send(self, message: FromParent) -> None:
-        if self.is_doomed:
+        if self.is_ending:
             return
         self._unsent += map(memoryview, frame(encode(message)))
         if not self._writes:
@@ -99,11 +100,11 @@ class ConfinedProcess:
         self._frames.most = max(most, _SMALL)
         self.hear = hear
 
-    def doom(self) -> None:
+    def kill(self) -> None:
         """Kill it; `ended` follows."""
-        if not self.is_doomed:
+        if not self.is_ending:
             self._child.doom()
-            self._bury()
+            self._await_end()
 
     def _read(self) -> None:
         try:
@@ -113,26 +114,26 @@ class ConfinedProcess:
         except OSError:
             data = b""
         if not data:
-            self._bury()
+            self._await_end()
             return
         self._frames.feed(data)
         try:
-            while not self.is_doomed and (message := self._frames.next()) is not None:
+            while not self.is_ending and (message := self._frames.next()) is not None:
                 self._take(from_child(message))
         except (FrameTooLong, msgspec.MsgspecError, RecursionError):
-            self.doom()
+            self.kill()
 
     def _take(self, message: FromChild) -> None:
         match message:
             case Ready() if not self.ready.done():
                 self.ready.set_result(message)
             case Broken() | Ready():
-                self.doom()
+                self.kill()
             case _ if self.hear is not None:
                 self.hear(message)
             case _:
                 # It has nothing to say between two calls.
-                self.doom()
+                self.kill()
 
     def _write(self) -> None:
         while self._unsent:
@@ -154,28 +155,28 @@ class ConfinedProcess:
             self._writes = False
             self._loop.remove_writer(self._child.writing)
 
-    def _bury(self) -> None:
+    def _await_end(self) -> None:
         """Wait for its end in the thread that has started it."""
-        if self.is_doomed:
+        if self.is_ending:
             return
-        self.is_doomed = True
+        self.is_ending = True
         self._loop.remove_reader(self._child.reading)
         if self._writes:
             self._writes = False
             self._loop.remove_writer(self._child.writing)
         self._unsent.clear()
-        buried = self._loop.run_in_executor(self._starter, self._buried)
-        buried.add_done_callback(self._gone)
+        waited = self._loop.run_in_executor(self._starter, self._wait_for_end)
+        waited.add_done_callback(self._gone)
 
-    def _buried(self) -> str:
+    def _wait_for_end(self) -> str:
         reason = str(self._child.death())
         self._child.kill()
         return reason
 
-    def _gone(self, buried: asyncio.Future[str]) -> None:
+    def _gone(self, waited: asyncio.Future[str]) -> None:
         if self.ended.done():
             return
         reason = "it is unknown how"
-        if not buried.cancelled() and buried.exception() is None:
-            reason = buried.result()
+        if not waited.cancelled() and waited.exception() is None:
+            reason = waited.result()
         self.ended.set_result(reason)

@@ -20,6 +20,10 @@ from tenuto.ports import Clock, Timer
 from tenuto.tasks.child_process import ChildDied, ChildProcess
 
 _START_SECONDS = 30.0
+_PAUSE_SECONDS = 1.0
+"""Between a process that did not start and the next one."""
+_MOST_FAILURES = 5
+"""So many in a row, and calls no longer wait for another."""
 
 
 class PoolBounds(Struct, frozen=True, kw_only=True):
@@ -69,6 +73,9 @@ class Pool:
         self._waiting: dict[str, deque[_Waiter]] = {}
         """By tenant; the tenant whose turn it is comes first."""
         self._sweep: Timer | None = None
+        self._again: Timer | None = None
+        self._failures = 0
+        """Processes in a row that did not start."""
         self._is_closed = False
         self.ready: Ready | None = None
         self.started = 0
@@ -130,8 +137,8 @@ class Pool:
         self._busy.discard(process)
         process.expect(0, None)
         process.calls += 1
-        is_worn = process.calls >= self._bounds.calls
-        if not is_usable or process.is_doomed or is_worn or self._is_closed:
+        is_used_up = process.calls >= self._bounds.calls
+        if not is_usable or process.is_ending or is_used_up or self._is_closed:
             self._end(process)
         else:
             self._idle.append(process)
@@ -152,6 +159,8 @@ class Pool:
         self._idle.clear()
         if self._sweep is not None:
             self._sweep.cancel()
+        if self._again is not None:
+            self._again.cancel()
         while self._starting or self._going:
             ending: list[asyncio.Future[Any]] = [*self._starting, *self._going]
             await asyncio.wait(ending)
@@ -160,10 +169,10 @@ class Pool:
     def _at_once(self, tenant: str) -> ConfinedProcess | None:
         """A process that the tenant can have now."""
         for process in reversed(self._idle):
-            if process.tenant == tenant and not process.is_doomed:
+            if process.tenant == tenant and not process.is_ending:
                 self._idle.remove(process)
                 return self._given(process, tenant)
-        spare = next((each for each in self._spares if not each.is_doomed), None)
+        spare = next((each for each in self._spares if not each.is_ending), None)
         if spare is None:
             return None
         if self._room() <= 0:
@@ -192,6 +201,11 @@ class Pool:
         while self._waiting and skipped < len(self._waiting):
             tenant = next(iter(self._waiting))
             queue = self._waiting.pop(tenant)
+            while queue and queue[0].turn.done():
+                # It was cancelled, and has not left the queue by itself yet.
+                queue.popleft()
+            if not queue:
+                continue
             process = None
             if self._held(tenant) < self._bounds.of_tenant:
                 process = self._at_once(tenant)
@@ -244,14 +258,14 @@ class Pool:
         try:
             child = await loop.run_in_executor(self._starter, self._started)
         except (ChildDied, OSError, ImportError) as error:
-            self._refuse(str(error))
+            self._not_started(str(error))
             return
         process = ConfinedProcess(child, self._starter)
         self.started += 1
         if self._is_closed:
-            process.doom()
+            process.kill()
         self._unready.add(process)
-        late = self._clock.call_later(_START_SECONDS, process.doom)
+        late = self._clock.call_later(_START_SECONDS, process.kill)
         try:
             either: list[asyncio.Future[Any]] = [process.ready, process.ended]
             await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
@@ -259,9 +273,10 @@ class Pool:
             late.cancel()
             self._unready.discard(process)
         if not process.ready.done():
-            self._refuse(f"a process of the sandbox does not start: {process.ended.result()}")
+            self._not_started(f"a process of the sandbox does not start: {process.ended.result()}")
             return
         self.ready = process.ready.result()
+        self._failures = 0
         if self._is_closed:
             self._end(process)
             return
@@ -276,6 +291,19 @@ class Pool:
     def _started(self) -> ChildProcess:
         return start_process(self._confinement)
 
+    def _not_started(self, reason: str) -> None:
+        """Try again while there are other processes; else those who wait are told."""
+        self._failures += 1
+        others = len(self._busy) + len(self._idle) + len(self._spares) + len(self._starting) - 1
+        if others <= 0 or self._failures >= _MOST_FAILURES:
+            self._refuse(reason)
+        elif self._waiting and self._again is None and not self._is_closed:
+            self._again = self._clock.call_later(_PAUSE_SECONDS, self._try_again)
+
+    def _try_again(self) -> None:
+        self._again = None
+        self._hand_out()
+
     def _refuse(self, reason: str) -> None:
         """Those who wait are told; the next call tries again."""
         for queue in self._waiting.values():
@@ -285,7 +313,7 @@ class Pool:
         self._waiting.clear()
 
     def _end(self, process: ConfinedProcess) -> None:
-        process.doom()
+        process.kill()
         if not process.ended.done():
             self._going.add(process.ended)
             process.ended.add_done_callback(self._going.discard)

@@ -139,7 +139,7 @@ class Sandbox:
         is_usable = False
         try:
             ended = await call.answer(order, limits.output + 8 * limits.console + _OVERHEAD)
-            is_usable = isinstance(ended, Ended) and ended.code not in _WORN
+            is_usable = isinstance(ended, Ended) and ended.code not in _USED_UP
         finally:
             call.end()
             self._killed += not is_usable
@@ -268,7 +268,7 @@ class _Call:
 
     def _hear(self, message: FromChild) -> None:
         if self._answer.done():
-            self._process.doom()
+            self._process.kill()
             return
         match message:
             case Ended() | Checked():
@@ -276,18 +276,18 @@ class _Call:
             case Asked(requests=requests) if self._fetch is not None:
                 self._send_on(self._fetch, requests)
             case _:
-                self._process.doom()
+                self._process.kill()
 
     def _send_on(self, fetch: Fetch, asked: bytes) -> None:
         try:
             requests = _requests(b"[" + asked + b"]")
         except (msgspec.MsgspecError, RecursionError):
-            self._process.doom()
+            self._process.kill()
             return
         # Messages without a request count as well: they cost the service as much.
         self._count += max(len(requests), 1)
         if self._count > self._limits.fetches:
-            self._process.doom()
+            self._process.kill()
             return
         for each in requests:
             task = asyncio.get_running_loop().create_task(self._fetched(fetch, each))
@@ -310,7 +310,7 @@ class _Call:
 
     def _end_late(self) -> None:
         self._is_late = True
-        self._process.doom()
+        self._process.kill()
         # Its end is certain, and is not waited for.
         if not self._answer.done():
             self._answer.set_result(Ended(code=TIMEOUT))
@@ -354,5 +354,5 @@ def _problem(thrown: Thrown) -> CodeProblem:
     )
 
 
-_WORN = frozenset({MEMORY_EXCEEDED, TIMEOUT, PROCESS_DIED})
+_USED_UP = frozenset({MEMORY_EXCEEDED, TIMEOUT, PROCESS_DIED})
 """After these a process is not used again."""

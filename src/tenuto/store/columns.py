@@ -358,18 +358,42 @@ def event_value(columns: EventColumns) -> Event:
 
 
 def timer_columns(timer: TimerRow) -> TimerColumns:
-    key = timer.key
-    return TimerColumns(
-        timer.instance_id, key.kind.value, key.node, key.iteration, epoch_ms(timer.due)
-    )
+    return TimerColumns(timer.instance_id, *timer_key_columns(timer.key), epoch_ms(timer.due))
+
+
+def timer_key_columns(key: TimerKey) -> tuple[str, str, str]:
+    """The kind, node and iteration of a timer's row.
+
+    A program that does not know a kind of rows could not go on: later kinds are written as a kind
+    that all programs know and that has no rows of its own, with the kind before the node. An older
+    program then comes to the log of the instance, which it cannot read, and leaves it to others.
+    """
+    if key.kind in _LATER_KINDS:
+        return TimerKind.GO_ON.value, f"{key.kind.value}:{key.node}", key.iteration
+    return key.kind.value, key.node, key.iteration
 
 
 def timer_row(columns: TimerColumns) -> TimerRow:
     return TimerRow(
         instance_id=columns.instance_id,
-        key=TimerKey(TimerKind(columns.kind), columns.node, columns.iteration),
+        key=_timer_key(columns),
         due=from_epoch_ms(columns.due),
     )
+
+
+def _timer_key(columns: TimerColumns) -> TimerKey:
+    """The key of a row; one of a kind that this program does not know is of the kind `go-on`."""
+    kind, node = columns.kind, columns.node
+    if kind == TimerKind.GO_ON:
+        kind, _, node = node.partition(":")
+    if kind in _TIMER_KINDS:
+        return TimerKey(TimerKind(kind), node, columns.iteration)
+    return TimerKey(TimerKind.GO_ON, f"{kind}:{node}", columns.iteration)
+
+
+_TIMER_KINDS = frozenset(TimerKind)
+_LATER_KINDS = frozenset({TimerKind.SLA_WARNING, TimerKind.SLA_BREACH})
+"""A new kind of timers belongs here."""
 
 
 def mail_columns(mail: Mail) -> MailColumns:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from typing import get_args
 
 import msgspec
 from msgspec import inspect
 
 from tenuto.model.durations import from_epoch_ms, iso
+from tenuto.model.entries import Entry
 from tenuto.model.json import JSON, Object
-from tenuto.model.log import KINDS, SHAPE_KEY, LogRow
-from tenuto.model.moments import moments_in
+from tenuto.model.log import SHAPE_KEY, LogRow
+from tenuto.model.moments import EACH, moments_in
 
 
 def history_view(row: LogRow) -> Object:
@@ -35,14 +37,30 @@ def history_view(row: LogRow) -> Object:
 
 
 def _spell(value: JSON, path: tuple[str, ...]) -> None:
-    """Write the moment at `path`, if there is one, as every other moment is written."""
-    *inner, last = path
-    for name in inner:
-        value = value.get(name) if isinstance(value, dict) else None
-    if isinstance(value, dict) and isinstance(text := value.get(last), str):
-        value[last] = iso(msgspec.convert(text, datetime))
+    """Write the moments at `path`, if there are any, as every other moment is written."""
+    name, *rest = path
+    if name == EACH:
+        if isinstance(value, list):
+            for index, each in enumerate(value):
+                value[index] = _spelled(each, tuple(rest))
+    elif isinstance(value, dict) and name in value:
+        value[name] = _spelled(value[name], tuple(rest))
 
 
-_MOMENTS: Mapping[str, list[tuple[str, ...]]] = {
-    name: list(moments_in(inspect.type_info(kind))) for name, kind in KINDS.items()
-}
+def _spelled(value: JSON, rest: tuple[str, ...]) -> JSON:
+    """A moment as it is written; anything else with the moments inside of it."""
+    if rest:
+        _spell(value, rest)
+        return value
+    return iso(msgspec.convert(value, datetime)) if isinstance(value, str) else value
+
+
+def _moments() -> Mapping[str, set[tuple[str, ...]]]:
+    """Where moments are in payloads, by the type of the entry; all kinds of a type together."""
+    found: dict[str, set[tuple[str, ...]]] = {}
+    for kind in get_args(Entry):
+        found.setdefault(kind.event_type, set()).update(moments_in(inspect.type_info(kind)))
+    return found
+
+
+_MOMENTS = _moments()

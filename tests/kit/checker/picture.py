@@ -86,6 +86,8 @@ class Picture:
     """What was copied from that instance."""
     retrying: bool = False
     """From a retry by hand until the status follows."""
+    retried_at: int | None = None
+    """When it was last retried by hand."""
     promises: dict[tuple[str, str], Promise] = field(default_factory=dict)
     """SLAs by step and iteration; that of the instance under no name."""
 
@@ -337,6 +339,7 @@ class Picture:
         """What failed unhandled and what that withdrew may begin; what completed goes on."""
         self.paused = False
         self.retrying = True
+        self.retried_at = row.at
         completed = [
             life for life in self.lives.values() if life.withdrawn and life.outcome == "COMPLETED"
         ]

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
 
-from tenuto.core import outstanding
+from tenuto.core import claimed, outstanding
 from tenuto.engine.definitions.definitions import Definitions
 from tenuto.engine.definitions.resolver import Resolver
 from tenuto.engine.effects.dispatcher import Dispatcher, Others
@@ -259,6 +259,8 @@ class Effects:
                 key == JobKey(held.state.id, order.node, order.iteration, order.attempt)
             ):
                 context = context_for(held.plan, held.state, order, context_of(held.state))
+                now = self._shared.clock.now()
+                order = claimed(held.plan, order, policies, now)  # noqa: PLW2901
                 self.runner.start(held.state.id, order, context)
                 return True
         return False

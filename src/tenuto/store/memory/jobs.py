@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from tenuto.model.durations import epoch_ms, from_epoch_ms
@@ -121,6 +121,24 @@ class MemoryJobs(MemoryPart):
                 assert job.leased_by is not None
                 extended[lease] = Extension(from_epoch_ms(until), job.is_cancelled, job.leased_by)
         return extended
+
+    async def set_timeouts(
+        self, timeouts: Mapping[Lease, timedelta], now: datetime
+    ) -> dict[Lease, datetime]:
+        self._context.require_open()
+        disk, moment = self._disk, epoch_ms(now)
+        changed: dict[Lease, datetime] = {}
+        with disk.transaction():
+            for lease, length in timeouts.items():
+                job = _leased_outside(disk, lease)
+                if job is None or job.leased_until <= moment:
+                    continue
+                claimed_at, timeout = job.overdue_at - job.timeout, length // _MILLISECOND
+                job = job._replace(timeout=timeout, overdue_at=claimed_at + timeout)
+                until = _until(job, claimed_at)
+                disk.put(disk.jobs, lease.key, pack(job._replace(leased_until=until)))
+                changed[lease] = from_epoch_ms(until)
+        return changed
 
     async def put_back(self, leases: Sequence[Lease]) -> None:
         self._context.require_open()

@@ -16,6 +16,7 @@ from tenuto.store.columns import (
     instance_columns,
     instance_row,
     timer_columns,
+    timer_key_columns,
     update_columns,
     updated,
 )
@@ -281,7 +282,7 @@ def _write_snapshot(disk: MemoryDisk, instance_id: str, snapshot: Snapshot) -> N
 
 def _write_obligations(disk: MemoryDisk, write: InstanceWrite) -> None:
     for timer_key in write.timers_cleared:
-        key = (write.instance_id, timer_key.kind.value, timer_key.node, timer_key.iteration)
+        key = (write.instance_id, *timer_key_columns(timer_key))
         disk.drop(disk.timers, key)
         disk.drop(disk.claims, key)
     for timer in write.timers_set:

@@ -7,7 +7,7 @@ end of the lease, at the time-out of the attempt, or at the heartbeat time-out o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Literal, NamedTuple, Protocol
 
@@ -149,6 +149,16 @@ class Jobs(Protocol):
         """Extend workers' leases by the length that was claimed; any process may do this.
 
         Never beyond the job's time-out. Leases that have lapsed or do not exist are left out.
+        """
+
+    @claims
+    async def set_timeouts(
+        self, timeouts: Mapping[Lease, timedelta], now: datetime
+    ) -> dict[Lease, datetime]:
+        """Change the time-outs of jobs that were just leased to workers: each from its claim.
+
+        Returns until when each lease lasts then. Leases that have lapsed or do not exist are left
+        out.
         """
 
     @claims

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from tenuto.model.durations import from_epoch_ms
@@ -106,6 +106,16 @@ class PostgresJobs(Jobs):
             Lease(JobKey(*key), token): Extension(from_epoch_ms(until), is_cancelled, worker_id)
             for *key, token, until, is_cancelled, worker_id in found
         }
+
+    async def set_timeouts(
+        self, timeouts: Mapping[Lease, timedelta], now: datetime
+    ) -> dict[Lease, datetime]:
+        del now  # the server has a clock
+        self._database.require_writer()
+        rows = [(*lease.key, lease.token, each // _MILLISECOND) for lease, each in timeouts.items()]
+        wanted = part("set_timeouts", rows).parameters()
+        found = await self._database.pool.rows("set_timeouts", wanted)
+        return {Lease(JobKey(*key), token): from_epoch_ms(until) for *key, token, until in found}
 
     async def put_back(self, leases: Sequence[Lease]) -> None:
         self._database.require_writer()

@@ -1532,6 +1532,21 @@ RETURNING
     job.instance_id, job.node, job.iteration, job.attempt, job.token, job.leased_until,
     job.is_called_off, job.leased_by;
 
+-- name: set_timeouts
+-- Change the time-outs of jobs that workers have, each from its claim.
+UPDATE tenuto.jobs AS job
+SET
+    timeout = given.timeout,
+    overdue_at = job.overdue_at - job.timeout + given.timeout,
+    leased_until = job.overdue_at - job.timeout + least(job.lease, job.silence, given.timeout)
+FROM unnest(
+    :instance_id::text[], :node::text[], :iteration::text[], :attempt::bigint[], :token::bigint[],
+    :timeout::bigint[]
+) AS given (instance_id, node, iteration, attempt, token, timeout)
+WHERE
+    {is_given_job} AND job.token = given.token AND job.is_outside AND job.leased_until > tenuto.clock_ms()
+RETURNING job.instance_id, job.node, job.iteration, job.attempt, job.token, job.leased_until;
+
 -- name: put_back_jobs
 -- Undo the leases of these jobs, as if no worker had been granted them.
 UPDATE tenuto.jobs AS job SET leased_by = NULL, leased_until = NULL, is_outside = false

@@ -22,6 +22,7 @@ from tenuto.store.columns import (
     mail_columns,
     searchable_columns,
     timer_columns,
+    timer_key_columns,
     update_columns,
     wait_columns,
 )
@@ -90,6 +91,7 @@ _COLUMNS = {
     "leases": "instance_id node iteration attempt token",
     "jobs_ended": "instance_id node iteration attempt token",
     "beats": "instance_id node iteration attempt token details",
+    "set_timeouts": "instance_id node iteration attempt token timeout",
     "jobs_offered": "instance_id node iteration attempt task_id offered_at tenant timeout silence "
     "is_called_off",
     "jobs_withdrawn": "instance_id node iteration attempt",
@@ -274,7 +276,7 @@ def _timer_parts(won: Sequence[InstanceWrite]) -> _Made:
         for timer in each.timers_set
     }
     cleared = {
-        (each.instance_id, key): (each.instance_id, key.kind.value, key.node, key.iteration)
+        (each.instance_id, key): (each.instance_id, *timer_key_columns(key))
         for each in won
         for key in each.timers_cleared
     }

@@ -14,6 +14,7 @@ from tenuto.store.columns import (
     mail_columns,
     searchable_columns,
     timer_columns,
+    timer_key_columns,
     update_columns,
     wait_columns,
 )
@@ -350,7 +351,7 @@ def _owes(write: InstanceWrite) -> bool:
 
 def _write_obligations(session: Session, won: list[InstanceWrite]) -> None:
     cleared = [
-        (write.instance_id, key.kind, key.node, key.iteration)
+        (write.instance_id, *timer_key_columns(key))
         for write in won
         for key in write.timers_cleared
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from heapq import nsmallest
 from typing import Any
@@ -105,6 +105,19 @@ class SqliteJobs(SqlitePart):
         keys = as_json(list(dict.fromkeys(beat.lease.key for beat in beats)))
         held = _of_workers(session, keys, epoch_ms(now))
         return {lease: held[lease] for lease, _ in beats if lease in held}
+
+    @writes
+    def set_timeouts(
+        self, session: Session, timeouts: Mapping[Lease, timedelta], now: datetime
+    ) -> dict[Lease, datetime]:
+        rows = as_json(
+            [(*lease.key, lease.token, each // _MILLISECOND) for lease, each in timeouts.items()]
+        )
+        keys = as_json([lease.key for lease in timeouts])
+        held = _of_workers(session, keys, epoch_ms(now))
+        session.run("set_timeouts", {"timeouts": rows, "now": epoch_ms(now)})
+        changed = _of_workers(session, keys, _LONG_AGO)
+        return {lease: changed[lease].until for lease in timeouts if lease in held}
 
     @writes
     def put_back(self, session: Session, leases: Sequence[Lease]) -> None:

@@ -1139,6 +1139,19 @@ WHERE
     AND jobs.token = beat.value ->> 4
     AND jobs.is_outside AND jobs.leased_by IS NOT NULL AND jobs.leased_until > :now;
 
+-- name: set_timeouts
+-- Change the time-outs of jobs that workers have, each from its claim.
+UPDATE jobs SET
+    timeout = given.value ->> 5,
+    overdue_at = overdue_at - timeout + (given.value ->> 5),
+    leased_until = overdue_at - timeout + min(lease, ifnull(silence, lease), given.value ->> 5)
+FROM json_each(:timeouts) AS given
+WHERE
+    jobs.instance_id = given.value ->> 0 AND jobs.node = given.value ->> 1
+    AND jobs.iteration = given.value ->> 2 AND jobs.attempt = given.value ->> 3
+    AND jobs.token = given.value ->> 4
+    AND jobs.is_outside AND jobs.leased_by IS NOT NULL AND jobs.leased_until > :now;
+
 -- name: workers_leases
 -- Leases of workers that have not lapsed: until when, whether their jobs were cancelled, and which
 -- worker has each. Packed.
