@@ -80,7 +80,7 @@ class BackfillRequest(Body):
 class PreviewQuery(Query):
     """How many ticks, and after when."""
 
-    count: Annotated[int, Meta(ge=1, le=1_000)] = 10
+    count: Annotated[int, Meta(ge=1, le=200)] = 10
     from_: Moment | None = msgspec.field(default=None, name="from")
     """Nominal times after this; without it, after the present."""
 
