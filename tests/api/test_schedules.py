@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tenuto import Settings, Tenuto, WorkflowFailed
+from tenuto import Settings, Tenuto
 from tenuto.access.permissions import Permission
 from tenuto.api.schedule_tickets import SCHEDULER_CALLBACK, ScheduleTicket, leads_to, with_token
 from tenuto.model.durations import epoch_ms
@@ -209,23 +209,35 @@ async def test_a_schedule_that_calls_this_service_brings_its_token() -> None:
         assert sent == {"status": 200}
 
 
-async def test_the_task_that_sends_callbacks_signs_nothing_for_another_tenant() -> None:
-    """Whoever runs it by hand names neither tenant nor schedule: no token is made."""
+async def test_what_sends_callbacks_is_used_by_schedules_alone() -> None:
     settings = Settings(unknown_tasks="wait", private_webhooks=True)
     async with served(app=Tenuto(tasks=tasks(), settings=settings)) as call:
-        call.pipeline.service.url = call.url
-        url = f"{call.url}{SCHEDULER_CALLBACK}"
-        document: Object = {
-            "id": "forge",
-            "steps": [{"stepId": "send", "type": "TASK", "taskId": "tenuto.callback"}],
-        }
-        await call.app.deploy(document)
-        input: Object = {"callbackUrl": url, "tenant": "default", "scheduleId": "s"}
-        instance = await call.app.start("forge", input)
-        with pytest.raises(WorkflowFailed) as failed:
-            await instance.result(timeout=30)
-        # The address had no token: the query of the callback was refused.
-        assert "answered with 422" in str(failed.value)
+        target: Object = {"callbackUrl": "http://127.0.0.1:9/x"}
+        saved = await call("PUT", f"{API}/schedules/s", {"cron": "0 0 1 1 *", "target": target})
+        assert saved.status == 201
+        [own] = [each for each in await stored_ids(call) if each.startswith("callback:")]
+        assert (await call("GET", f"{API}/workflows")).json["items"] == []
+        for id, step, path in (
+            ("forge", {"type": "TASK", "taskId": "tenuto.callback"}, "$.steps[0].taskId"),
+            ("forge", {"type": "SUB_WORKFLOW", "workflowId": own}, "$.steps[0].workflowId"),
+            (own, {"type": "EVENT_WAIT", "eventPattern": "a.b"}, "$.id"),
+        ):
+            document: Object = {"id": id, "steps": [{"stepId": "a", **step}]}
+            reply = await call("PUT", f"{API}/workflows/{id}", document)
+            found = [(each["code"], each["path"]) for each in reply.json["problems"]]
+            assert (reply.status, found) == (422, [("TEN-1065", path)])
+        assert (await call("DELETE", f"{API}/workflows/{own}")).status == 404
+        assert (await call("DELETE", f"{API}/workflows/{own}?force=true")).status == 404
+        assert (await call("POST", f"{API}/workflows/{own}/start", {"input": {}})).status == 404
+        for name in ({"taskId": "tenuto.callback"}, {"workflowId": own}):
+            reply = await call("POST", f"{API}/schedules", {"cron": "0 0 1 1 *", "target": name})
+            assert reply.status == 422
+        reply = await call("POST", f"{API}/tasks/tenuto.callback/execute", {"input": {}})
+        assert reply.status in (404, 422)
+
+
+async def stored_ids(call: Caller) -> list[str]:
+    return await call.app.engine.store.seen_by("default").definitions.ids("default")
 
 
 async def test_only_the_address_of_the_service_itself_gets_a_token() -> None:
