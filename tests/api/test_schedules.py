@@ -124,6 +124,10 @@ async def test_a_schedule_in_error_needs_attention() -> None:
 
 async def token_of(call: Caller, schedule: str = "s", *, lasts: float = 60.0) -> str:
     service = call.pipeline.service
+    service.url = "https://tenuto.example"
+    own: Object = {"callbackUrl": f"{service.url}{SCHEDULER_CALLBACK}"}
+    saved = await call("PUT", f"{API}/schedules/{schedule}", {"cron": "0 0 1 1 *", "target": own})
+    assert saved.status in (200, 201), saved.json
     until = service.clock.now() + timedelta(seconds=lasts)
     ticket = ScheduleTicket(tenant="default", schedule_id=schedule, until_ms=epoch_ms(until))
     return await service.schedule_tickets.token(ticket)
@@ -181,6 +185,37 @@ async def test_other_callbacks_are_refused() -> None:
         assert reply.status == 422
         reply = await call("POST", path, callback("0" * 32))
         assert (reply.status, reply.json["code"]) == (404, "TEN-3001")
+
+
+async def test_a_token_is_of_no_use_when_its_schedule_does_not_call_this_service() -> None:
+    async with served() as call:
+        await call.app.deploy(DOUBLE)
+        path = f"{SCHEDULER_CALLBACK}?token={await token_of(call)}"
+        assert (await call("POST", path, callback("0" * 32))).status == 404
+        schedule = f"{API}/schedules/s"
+        assert (await call("PUT", schedule, DAILY)).status == 200
+        assert (await call("POST", path, callback("0" * 32))).status == 401
+        assert (await call("DELETE", schedule)).status == 204
+        reply = await call("POST", path, callback("0" * 32))
+        assert (reply.status, reply.json["code"]) == (401, "TEN-3092")
+
+
+async def test_who_has_this_service_called_may_control_instances() -> None:
+    async with served(admin_key="root") as call:
+        url = call.pipeline.service.url = "https://tenuto.example"
+        root = {"authorization": "Bearer root"}
+        made = {"name": "k", "role": "editor", "scopes": ["schedules:*", "listeners:write"]}
+        key = (await call("POST", f"{API}/keys", made, headers=root)).json["key"]
+        own = {"authorization": f"Bearer {key}"}
+        address: Object = {"callbackUrl": f"{url}{SCHEDULER_CALLBACK}"}
+        plain: Object = {"id": "s", "cron": "0 0 1 1 *"}
+        for document in ({**plain, "target": address}, {**plain, **address}):
+            reply = await call("PUT", f"{API}/schedules/s", document, headers=own)
+            assert (reply.status, reply.json["code"]) == (403, "TEN-5013")
+            assert Permission.INSTANCES_CONTROL.value in reply.json["detail"]
+        assert (
+            await call("PUT", f"{API}/schedules/s", {**plain, **address}, headers=root)
+        ).status == 201
 
 
 async def test_a_schedule_that_calls_this_service_brings_its_token() -> None:
@@ -250,6 +285,7 @@ async def test_only_the_address_of_the_service_itself_gets_a_token() -> None:
     for url in (
         f"http://127.0.0.1:8485{SCHEDULER_CALLBACK}",
         f"http://example.com{SCHEDULER_CALLBACK}",
+        f"https://127.0.0.1:8484{SCHEDULER_CALLBACK}",
         f"{own}{SCHEDULER_CALLBACK}/x",
         f"{own}/other",
         f"http://127.0.0.1:8484@example.com{SCHEDULER_CALLBACK}",
