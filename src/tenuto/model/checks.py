@@ -20,7 +20,7 @@ _WRONG_FIELD = "TEN-2031"
 MOST_UNKNOWN = 20
 """How many unknown names are reported one by one; of the others only the number is reported."""
 LONGEST_SHOWN = 80
-_FIRST_YEAR, _LAST_YEAR = 1900, 9998
+_FIRST_YEAR, _LAST_YEAR = 1900, 9997
 """Moments near the first and the last year cannot be moved, nor be shown in every zone."""
 
 
