@@ -106,6 +106,46 @@ async def test_a_principal_has_nothing_started_that_it_may_not_start_itself() ->
             assert lacks.value in reply.json["detail"]
 
 
+async def test_what_names_another_record_is_shown_to_those_who_may_read_it() -> None:
+    async with served(admin_key="root") as call:
+        root = {"authorization": "Bearer root"}
+        await call.app.deploy(DOUBLE)
+        await call("PUT", f"{API}/calendars/office", OFFICE, headers=root)
+        for scope, path, lacks in (
+            ("workflows:read", "workflows/double?include=schedules", Permission.SCHEDULES_READ),
+            ("schedules:read", "calendars/office?include=uses", Permission.WORKFLOWS_READ),
+        ):
+            made = {"name": scope, "role": "viewer", "scopes": [scope]}
+            key = (await call("POST", f"{API}/keys", made, headers=root)).json["key"]
+            own = {"authorization": f"Bearer {key}"}
+            reply = await call("GET", f"{API}/{path}", headers=own)
+            assert (reply.status, reply.json["code"]) == (403, "TEN-5013")
+            assert lacks.value in reply.json["detail"]
+            assert (await call("GET", f"{API}/{path.partition('?')[0]}", headers=own)).status == 200
+            assert (await call("GET", f"{API}/{path}", headers=root)).status == 200
+
+
+async def test_a_wrong_date_is_refused_with_an_example_or_its_year() -> None:
+    async with served() as call:
+        await call.app.deploy(DOUBLE)
+        await call("PUT", f"{API}/schedules/daily", DAILY)
+        await call("PUT", f"{API}/calendars/office", OFFICE)
+        reply = await call("GET", f"{API}/schedules/daily/preview?from=tomorrow")
+        [problem] = reply.json["problems"]
+        assert problem["advice"] == "Write a moment, such as 2026-12-24T09:00:00Z."
+        reply = await call("GET", f"{API}/calendars/office/days?from=x&to=2026-01-01")
+        [problem] = reply.json["problems"]
+        assert problem["advice"] == "Write a date, such as 2026-12-24."
+        reply = await call("PUT", f"{API}/schedules/daily", {**DAILY, "endDate": "9999-01-01"})
+        [problem] = reply.json["problems"]
+        assert (problem["path"], problem["message"]) == (
+            "$.endDate",
+            "the year 9999 is not possible",
+        )
+        reply = await call("POST", f"{API}/schedules", data=b"{x")
+        assert "JSON is malformed" in reply.json["detail"]
+
+
 async def test_a_schedule_in_error_needs_attention() -> None:
     async with served() as call:
         await call.app.deploy(DOUBLE)
