@@ -146,6 +146,28 @@ async def test_a_wrong_date_is_refused_with_an_example_or_its_year() -> None:
         assert "JSON is malformed" in reply.json["detail"]
 
 
+async def test_who_begins_a_backfill_sees_and_stops_it_and_nothing_else() -> None:
+    async with served(admin_key="root") as call:
+        root = {"authorization": "Bearer root"}
+        await call.app.deploy(DOUBLE)
+        await call("PUT", f"{API}/schedules/daily", DAILY, headers=root)
+        made = {"name": "k", "role": "operator", "scopes": ["schedules:read", "schedules:control"]}
+        key = (await call("POST", f"{API}/keys", made, headers=root)).json["key"]
+        own = {"authorization": f"Bearer {key}"}
+        days = {"from": "2020-01-01T00:00:00Z", "to": "2020-01-03T00:00:00Z"}
+        reply = await call("POST", f"{API}/schedules/daily/backfill", days, headers=own)
+        assert reply.status == 202
+        path = f"{API}/instances/bulk/{reply.json['id']}"
+        assert (await call("GET", path, headers=own)).json["target"] == "ticks"
+        assert (await call("DELETE", path, headers=own)).status in (200, 409)
+        asked = {"action": "cancel", "filter": {"workflowId": "double"}}
+        other = (await call("POST", f"{API}/instances/bulk", asked, headers=root)).json["id"]
+        for method in ("GET", "DELETE"):
+            reply = await call(method, f"{API}/instances/bulk/{other}", headers=own)
+            assert (reply.status, reply.json["code"]) == (403, "TEN-5013")
+        assert (await call("GET", f"{API}/instances/bulk", headers=own)).status == 403
+
+
 async def test_a_schedule_in_error_needs_attention() -> None:
     async with served() as call:
         await call.app.deploy(DOUBLE)
