@@ -35,6 +35,8 @@ def _table(tag: str, operations: Iterable[Operation]) -> str:
 def _row(operation: Operation) -> str:
     cells = " | ".join("yes" if is_allowed(operation, role) else "" for role in Role)
     permission = "public" if operation.is_public else f"`{operation.permission}`"
+    if operation.otherwise is not None:
+        permission += f", for some `{operation.otherwise}`"
     return f"| `{operation.method} {operation.path}` | {permission} | {cells} |"
 
 

@@ -158,3 +158,23 @@ async def test_every_name_of_an_action_in_the_code_is_that_of_an_operation() -> 
                 }
     assert {"create_key", "start_bulk"} <= found
     assert found - {each.name for each in OPERATIONS} == {"refusals"}
+
+
+async def test_only_a_read_that_reveals_something_to_somebody_has_a_line(serve: Serve) -> None:
+    async with serve(admin_key="root") as call:
+        root = {"authorization": "Bearer root"}
+
+        async def lines() -> list[tuple[str, str]]:
+            items = (await call("GET", "/api/v1/audit", headers=root)).json["items"]
+            return [(each["action"], each["outcome"]) for each in items]
+
+        before = await lines()
+        says = {"tenuto-reveals": "true"}
+        for headers in (says, {**root, **says}):
+            assert (await call("GET", "/health", headers=headers)).status == 200
+        path = "/api/v1/instances"
+        assert (await call("GET", f"{path}/nope", headers={**root, **says})).status == 404
+        assert (await call("GET", path, headers={**root, "tenuto-reveals": "1"})).status == 200
+        assert await lines() == before
+        assert (await call("GET", path, headers={**root, **says})).status == 200
+        assert await lines() == [("list_instances", "done"), *before]

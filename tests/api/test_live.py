@@ -238,6 +238,23 @@ async def test_a_socket_that_joined_the_inbox_learns_of_its_tenants_events(serve
         assert list(call.pipeline.service.live.inbox._watched) == ["other"], "nothing more is read"
 
 
+@pytest.mark.asyncio
+async def test_the_inbox_is_joined_again_also_after_an_error(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(_: str) -> None:
+        raise StoreUnavailable("the store is away")
+
+    async with serve() as call, socket_of(call) as socket:
+        with monkeypatch.context() as patched:
+            patched.setattr(call.pipeline.service.live.inbox, "follow", away)
+            await socket.send_json({"event": "inbox_join"})
+            assert (await said(socket))["event"] == "error"
+        for _ in range(2):
+            await socket.send_json({"event": "inbox_join"})
+            assert await said(socket) == {"event": "inbox_joined"}
+
+
 class NeverTakes:
     """A client that has stopped reading."""
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tenuto import Settings, Tenuto, WorkflowFailed
+from tenuto import Settings, Tenuto
 from tenuto.access.permissions import Permission
 from tenuto.api.schedule_tickets import SCHEDULER_CALLBACK, ScheduleTicket, leads_to, with_token
 from tenuto.model.durations import epoch_ms
@@ -106,6 +106,68 @@ async def test_a_principal_has_nothing_started_that_it_may_not_start_itself() ->
             assert lacks.value in reply.json["detail"]
 
 
+async def test_what_names_another_record_is_shown_to_those_who_may_read_it() -> None:
+    async with served(admin_key="root") as call:
+        root = {"authorization": "Bearer root"}
+        await call.app.deploy(DOUBLE)
+        await call("PUT", f"{API}/calendars/office", OFFICE, headers=root)
+        for scope, path, lacks in (
+            ("workflows:read", "workflows/double?include=schedules", Permission.SCHEDULES_READ),
+            ("schedules:read", "calendars/office?include=uses", Permission.WORKFLOWS_READ),
+        ):
+            made = {"name": scope, "role": "viewer", "scopes": [scope]}
+            key = (await call("POST", f"{API}/keys", made, headers=root)).json["key"]
+            own = {"authorization": f"Bearer {key}"}
+            reply = await call("GET", f"{API}/{path}", headers=own)
+            assert (reply.status, reply.json["code"]) == (403, "TEN-5013")
+            assert lacks.value in reply.json["detail"]
+            assert (await call("GET", f"{API}/{path.partition('?')[0]}", headers=own)).status == 200
+            assert (await call("GET", f"{API}/{path}", headers=root)).status == 200
+
+
+async def test_a_wrong_date_is_refused_with_an_example_or_its_year() -> None:
+    async with served() as call:
+        await call.app.deploy(DOUBLE)
+        await call("PUT", f"{API}/schedules/daily", DAILY)
+        await call("PUT", f"{API}/calendars/office", OFFICE)
+        reply = await call("GET", f"{API}/schedules/daily/preview?from=tomorrow")
+        [problem] = reply.json["problems"]
+        assert problem["advice"] == "Write a moment, such as 2026-12-24T09:00:00Z."
+        reply = await call("GET", f"{API}/calendars/office/days?from=x&to=2026-01-01")
+        [problem] = reply.json["problems"]
+        assert problem["advice"] == "Write a date, such as 2026-12-24."
+        reply = await call("PUT", f"{API}/schedules/daily", {**DAILY, "endDate": "9999-01-01"})
+        [problem] = reply.json["problems"]
+        assert (problem["path"], problem["message"]) == (
+            "$.endDate",
+            "the year 9999 is not possible",
+        )
+        reply = await call("POST", f"{API}/schedules", data=b"{x")
+        assert "JSON is malformed" in reply.json["detail"]
+
+
+async def test_who_begins_a_backfill_sees_and_stops_it_and_nothing_else() -> None:
+    async with served(admin_key="root") as call:
+        root = {"authorization": "Bearer root"}
+        await call.app.deploy(DOUBLE)
+        await call("PUT", f"{API}/schedules/daily", DAILY, headers=root)
+        made = {"name": "k", "role": "operator", "scopes": ["schedules:read", "schedules:control"]}
+        key = (await call("POST", f"{API}/keys", made, headers=root)).json["key"]
+        own = {"authorization": f"Bearer {key}"}
+        days = {"from": "2020-01-01T00:00:00Z", "to": "2020-01-03T00:00:00Z"}
+        reply = await call("POST", f"{API}/schedules/daily/backfill", days, headers=own)
+        assert reply.status == 202
+        path = f"{API}/instances/bulk/{reply.json['id']}"
+        assert (await call("GET", path, headers=own)).json["target"] == "ticks"
+        assert (await call("DELETE", path, headers=own)).status in (200, 409)
+        asked = {"action": "cancel", "filter": {"workflowId": "double"}}
+        other = (await call("POST", f"{API}/instances/bulk", asked, headers=root)).json["id"]
+        for method in ("GET", "DELETE"):
+            reply = await call(method, f"{API}/instances/bulk/{other}", headers=own)
+            assert (reply.status, reply.json["code"]) == (403, "TEN-5013")
+        assert (await call("GET", f"{API}/instances/bulk", headers=own)).status == 403
+
+
 async def test_a_schedule_in_error_needs_attention() -> None:
     async with served() as call:
         await call.app.deploy(DOUBLE)
@@ -124,6 +186,10 @@ async def test_a_schedule_in_error_needs_attention() -> None:
 
 async def token_of(call: Caller, schedule: str = "s", *, lasts: float = 60.0) -> str:
     service = call.pipeline.service
+    service.url = "https://tenuto.example"
+    own: Object = {"callbackUrl": f"{service.url}{SCHEDULER_CALLBACK}"}
+    saved = await call("PUT", f"{API}/schedules/{schedule}", {"cron": "0 0 1 1 *", "target": own})
+    assert saved.status in (200, 201), saved.json
     until = service.clock.now() + timedelta(seconds=lasts)
     ticket = ScheduleTicket(tenant="default", schedule_id=schedule, until_ms=epoch_ms(until))
     return await service.schedule_tickets.token(ticket)
@@ -183,6 +249,37 @@ async def test_other_callbacks_are_refused() -> None:
         assert (reply.status, reply.json["code"]) == (404, "TEN-3001")
 
 
+async def test_a_token_is_of_no_use_when_its_schedule_does_not_call_this_service() -> None:
+    async with served() as call:
+        await call.app.deploy(DOUBLE)
+        path = f"{SCHEDULER_CALLBACK}?token={await token_of(call)}"
+        assert (await call("POST", path, callback("0" * 32))).status == 404
+        schedule = f"{API}/schedules/s"
+        assert (await call("PUT", schedule, DAILY)).status == 200
+        assert (await call("POST", path, callback("0" * 32))).status == 401
+        assert (await call("DELETE", schedule)).status == 204
+        reply = await call("POST", path, callback("0" * 32))
+        assert (reply.status, reply.json["code"]) == (401, "TEN-3092")
+
+
+async def test_who_has_this_service_called_may_control_instances() -> None:
+    async with served(admin_key="root") as call:
+        url = call.pipeline.service.url = "https://tenuto.example"
+        root = {"authorization": "Bearer root"}
+        made = {"name": "k", "role": "editor", "scopes": ["schedules:*", "listeners:write"]}
+        key = (await call("POST", f"{API}/keys", made, headers=root)).json["key"]
+        own = {"authorization": f"Bearer {key}"}
+        address: Object = {"callbackUrl": f"{url}{SCHEDULER_CALLBACK}"}
+        plain: Object = {"id": "s", "cron": "0 0 1 1 *"}
+        for document in ({**plain, "target": address}, {**plain, **address}):
+            reply = await call("PUT", f"{API}/schedules/s", document, headers=own)
+            assert (reply.status, reply.json["code"]) == (403, "TEN-5013")
+            assert Permission.INSTANCES_CONTROL.value in reply.json["detail"]
+        assert (
+            await call("PUT", f"{API}/schedules/s", {**plain, **address}, headers=root)
+        ).status == 201
+
+
 async def test_a_schedule_that_calls_this_service_brings_its_token() -> None:
     settings = Settings(unknown_tasks="wait", private_webhooks=True)
     async with served(app=Tenuto(tasks=tasks(), settings=settings)) as call:
@@ -209,22 +306,35 @@ async def test_a_schedule_that_calls_this_service_brings_its_token() -> None:
         assert sent == {"status": 200}
 
 
-async def test_the_task_that_sends_callbacks_signs_nothing_for_another_tenant() -> None:
-    """Whoever runs it by hand names neither tenant nor schedule: no token is made."""
+async def test_what_sends_callbacks_is_used_by_schedules_alone() -> None:
     settings = Settings(unknown_tasks="wait", private_webhooks=True)
     async with served(app=Tenuto(tasks=tasks(), settings=settings)) as call:
-        call.pipeline.service.url = call.url
-        url = f"{call.url}{SCHEDULER_CALLBACK}"
-        document: Object = {
-            "id": "forge",
-            "steps": [{"stepId": "send", "type": "TASK", "taskId": "tenuto.callback"}],
-        }
-        await call.app.deploy(document)
-        input: Object = {"callbackUrl": url, "tenant": "default", "scheduleId": "s"}
-        instance = await call.app.start("forge", input)
-        with pytest.raises(WorkflowFailed) as failed:
-            await instance.result(timeout=30)
-        assert "no schedule has started this instance" in str(failed.value)
+        target: Object = {"callbackUrl": "http://127.0.0.1:9/x"}
+        saved = await call("PUT", f"{API}/schedules/s", {"cron": "0 0 1 1 *", "target": target})
+        assert saved.status == 201
+        [own] = [each for each in await stored_ids(call) if each.startswith("callback:")]
+        assert (await call("GET", f"{API}/workflows")).json["items"] == []
+        for id, step, path in (
+            ("forge", {"type": "TASK", "taskId": "tenuto.callback"}, "$.steps[0].taskId"),
+            ("forge", {"type": "SUB_WORKFLOW", "workflowId": own}, "$.steps[0].workflowId"),
+            (own, {"type": "EVENT_WAIT", "eventPattern": "a.b"}, "$.id"),
+        ):
+            document: Object = {"id": id, "steps": [{"stepId": "a", **step}]}
+            reply = await call("PUT", f"{API}/workflows/{id}", document)
+            found = [(each["code"], each["path"]) for each in reply.json["problems"]]
+            assert (reply.status, found) == (422, [("TEN-1065", path)])
+        assert (await call("DELETE", f"{API}/workflows/{own}")).status == 404
+        assert (await call("DELETE", f"{API}/workflows/{own}?force=true")).status == 404
+        assert (await call("POST", f"{API}/workflows/{own}/start", {"input": {}})).status == 404
+        for name in ({"taskId": "tenuto.callback"}, {"workflowId": own}):
+            reply = await call("POST", f"{API}/schedules", {"cron": "0 0 1 1 *", "target": name})
+            assert reply.status == 422
+        reply = await call("POST", f"{API}/tasks/tenuto.callback/execute", {"input": {}})
+        assert reply.status in (404, 422)
+
+
+async def stored_ids(call: Caller) -> list[str]:
+    return await call.app.engine.store.seen_by("default").definitions.ids("default")
 
 
 async def test_only_the_address_of_the_service_itself_gets_a_token() -> None:
@@ -237,6 +347,7 @@ async def test_only_the_address_of_the_service_itself_gets_a_token() -> None:
     for url in (
         f"http://127.0.0.1:8485{SCHEDULER_CALLBACK}",
         f"http://example.com{SCHEDULER_CALLBACK}",
+        f"https://127.0.0.1:8484{SCHEDULER_CALLBACK}",
         f"{own}{SCHEDULER_CALLBACK}/x",
         f"{own}/other",
         f"http://127.0.0.1:8484@example.com{SCHEDULER_CALLBACK}",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import date, datetime
 from itertools import takewhile
+from time import process_time
 
 import pytest
 from dateutil import rrule  # type: ignore[import-untyped]
@@ -173,3 +174,24 @@ def test_rules_give_the_dates_of_another_library(rule: Recurrence, start: date) 
 
 def ours(rule: Recurrence, start: date, first: date, last: date) -> list[date]:
     return list(dates(rule, start, first, last, lambda: None))
+
+
+def test_a_small_file_of_long_events_takes_little_time_before_it_is_refused() -> None:
+    events = [
+        f"DTSTART;VALUE=DATE:20220101\nDTEND;VALUE=DATE:20230101\n"
+        f"RRULE:FREQ=DAILY;COUNT=3650\nSUMMARY:n{number}"
+        for number in range(60)
+    ]
+    text = file(*events)
+    imported("DTSTART;VALUE=DATE:20261224")  # the library is imported
+    before = process_time()
+    with pytest.raises(InvalidInput) as caught:
+        import_dates(text, "Europe/Berlin", FIRST, LAST)
+    assert process_time() - before < 0.5
+    assert [each.code for each in caught.value.problems] == ["TEN-2718"]
+
+
+def test_a_date_has_each_of_its_names_once() -> None:
+    names = ("Fair", "Fair day", "Fair", "Fair day")
+    found = imported(*(f"DTSTART;VALUE=DATE:20261224\nSUMMARY:{each}" for each in names))
+    assert [each.name for each in found.dates] == ["Fair, Fair day"]

@@ -255,6 +255,11 @@ def reserved_event(document: Document) -> Expected:
     return "TEN-1038", f"{path}.pattern"
 
 
+def reserved_task(document: Document) -> Expected:
+    path = _reached(document, {"stepId": "sent", "type": "TASK", "taskId": "tenuto.callback"})
+    return "TEN-1065", f"{path}.taskId"
+
+
 def too_many_events(document: Document) -> Expected:
     wait: Document = {"stepId": "many", "type": "EVENT_WAIT", "eventPattern": "p", "count": 1_001}
     return "TEN-1014", f"{_reached(document, wait)}.count"
@@ -516,6 +521,7 @@ FAULTS: tuple[Fault, ...] = (
     bad_payload_path,
     bad_pattern,
     reserved_event,
+    reserved_task,
     too_many_events,
     counted_and_mapped,
     no_values,

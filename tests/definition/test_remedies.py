@@ -168,6 +168,7 @@ REMEDIES: dict[Fault, Remedy] = {
     faults.bad_payload_path: Remedy("`customer.id`", written("customer.id")),
     faults.bad_pattern: Remedy("`payment.received`", written("payment.received")),
     faults.reserved_event: Remedy("another first word", written("order.completed")),
+    faults.reserved_task: Remedy("Choose another name", written("another.task")),
     faults.too_many_events: Remedy("within the bounds", written(1_000)),
     faults.counted_and_mapped: Remedy("remove the others", removed),
     faults.no_values: Remedy("Fill it in", written({"n": 1})),

@@ -487,3 +487,56 @@ async def test_a_bad_calendar_is_refused_with_advice(place: Place, name: str) ->
     assert code in [each.code for each in error.problems]
     assert all(each.advice for each in error.problems)
     assert (await calendars.get("berlin")).version == 1
+
+
+async def test_a_preview_of_rare_ticks_ends_after_fifty_years(place: Place) -> None:
+    schedules = place.workspace.schedules
+    document: Object = {"cron": "0 0 29 2 *", "target": {"taskId": "any"}}
+    after = datetime(2026, 1, 1, tzinfo=UTC)
+    found = await schedules.preview_document(document, count=200, after=after)
+    assert [each.nominal.year for each in found.items] == list(range(2028, 2073, 4))
+    later: Object = {**document, "startDate": "2190-01-01T00:00:00Z"}
+    found = await schedules.preview_document(later, count=2, after=after)
+    assert [each.nominal.year for each in found.items] == [2192, 2196]
+    assert isinstance(await refused(schedules.preview_document(document, count=201)), InvalidInput)
+
+
+@pytest.mark.parametrize("year", [1, 9999])
+async def test_moments_at_the_edge_of_time_are_refused_by_their_field(
+    place: Place, year: int
+) -> None:
+    workspace = place.workspace
+    await workspace.calendars.save(BERLIN)
+    await workspace.schedules.save(DAILY)
+    edge = datetime(year, 1, 1, tzinfo=UTC)
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    calls = {
+        "$.from": workspace.calendars.add("berlin", edge, "P1D"),
+        "$.to": workspace.calendars.between("berlin", now, edge),
+        "$.at": workspace.schedules.trigger("daily", edge),
+    }
+    if year == 1:
+        await _refused_by({"$.from": workspace.schedules.backfill("daily", edge, now)})
+    await _refused_by(calls)
+    await _refused_by({"$.from": workspace.schedules.preview("daily", after=edge)})
+
+
+async def _refused_by(calls: dict[str, Any]) -> None:
+    for path, call in calls.items():
+        error = await refused(call)
+        assert isinstance(error, InvalidInput)
+        assert [(each.code, each.path) for each in error.problems] == [("TEN-2007", path)]
+
+
+async def test_a_calculation_in_a_calendar_spans_ten_years_at_most(place: Place) -> None:
+    calendars = place.workspace.calendars
+    await calendars.save(BERLIN)
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    assert (await calendars.between("berlin", start, start.replace(year=2036))).working_days > 2_000
+    for call, path in (
+        (calendars.between("berlin", start, start.replace(year=2037)), "$.to"),
+        (calendars.add("berlin", start, "P11Y"), "$.duration"),
+    ):
+        error = await refused(call)
+        assert isinstance(error, InvalidInput)
+        assert [(each.code, each.path) for each in error.problems] == [("TEN-2716", path)]

@@ -44,6 +44,8 @@ class Operation(Struct, frozen=True, kw_only=True, eq=False):
     path: str
     permission: Permission | None
     """None only where it is public. An operation that declares neither is not reachable."""
+    otherwise: Permission | None = None
+    """Another permission that is enough for some records: the handler refuses the others."""
     handler: Handler
     request: Any
     """The type of its body; None where it has none."""
@@ -82,6 +84,7 @@ class Facts(TypedDict, total=False):
     """Facts of an operation that are not in its handler's signature, see Operation."""
 
     permission: Permission
+    otherwise: Permission
     request: Any
     response: Any
     status: int

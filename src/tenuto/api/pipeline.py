@@ -223,7 +223,9 @@ class RequestPipeline:
         if not is_public:
             permission = found.operation.permission
             assert permission is not None, "an operation without a permission is not routed"
-            refuse_unless(incoming.principal or _ANONYMOUS, permission)
+            principal, otherwise = incoming.principal or _ANONYMOUS, found.operation.otherwise
+            if otherwise is None or not principal.may(otherwise):
+                refuse_unless(principal, permission)
         return found.operation
 
     def _call(self, incoming: IncomingRequest, operation: Operation) -> Call[Any]:

@@ -60,10 +60,16 @@ class RequestAudit:
     async def read(
         self, incoming: IncomingRequest, read: Callable[[], Awaitable[object]]
     ) -> object:
-        """The result of a read; where masked values are shown, the line is durable before."""
-        if incoming.headers.get(REVEALS.lower()) is not None:
+        """The result of a read; where masked values are shown, the line is durable before.
+
+        Reads that fail, and those of the public, who would fill the log, have none.
+        """
+        answer = await read()
+        assert incoming.found is not None
+        is_public = incoming.principal is None or incoming.found.operation.is_public
+        if incoming.headers.get(REVEALS.lower()) == "true" and not is_public:
             await self._record(incoming, "done", after={"revealed": True})
-        return await read()
+        return answer
 
     async def refusal(self, incoming: IncomingRequest, error: TenutoError) -> None:
         """Record a refusal for lack of permission or credential; invalid input is not recorded."""

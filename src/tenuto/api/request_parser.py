@@ -182,8 +182,16 @@ def _said(error: msgspec.ValidationError, path: str, wanted: object = None) -> P
     """A problem that msgspec found, at the place that it names below `path`."""
     text, _, place = in_json_words(error).partition(" - at `$")
     values = _values_of(wanted) if not place else []
-    advice = f"Write one of {', '.join(values)}." if values else "Correct the value."
+    advice = f"Write one of {', '.join(values)}." if values else _advice(text)
     return _problem(path + place.removesuffix("`"), text, advice)
+
+
+def _advice(text: str) -> str:
+    if "RFC3339 encoded datetime" in text:
+        return "Write a moment, such as 2026-12-24T09:00:00Z."
+    if "RFC3339 encoded date" in text:
+        return "Write a date, such as 2026-12-24."
+    return "Correct the value."
 
 
 def _values_of(wanted: object) -> list[str]:
@@ -197,7 +205,7 @@ def _values_of(wanted: object) -> list[str]:
 
 
 def _lowered(text: str) -> str:
-    return text[:1].lower() + text[1:]
+    return text if text[:2].isupper() else text[:1].lower() + text[1:]
 
 
 def _problem(path: str, message: str, advice: str) -> Problem:

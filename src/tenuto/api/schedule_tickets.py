@@ -59,5 +59,5 @@ def with_token(url: str, token: str) -> str:
     return urlunsplit(parts._replace(query=urlencode([*others, ("token", token)])))
 
 
-def _place(scheme: str, host: str | None, port: int | None) -> tuple[str | None, int | None]:
-    return host, port or _PORTS.get(scheme)
+def _place(scheme: str, host: str | None, port: int | None) -> tuple[str, str | None, int | None]:
+    return scheme, host, port or _PORTS.get(scheme)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import date, datetime, timedelta
+from itertools import islice
 from typing import TYPE_CHECKING, cast
 from zoneinfo import ZoneInfo
 
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 MOST_BYTES = 1_000_000
 MOST_EVENTS = 5_000
 MOST_DATES = 5_000
-MOST_DAYS_TRIED = 300_000
-"""The most days that all rules of a file are asked about."""
+MOST_DAYS_TRIED = 40_000
+"""The most days that all rules of a file are asked about, and that its events last."""
 _LONGEST_NAME = 200
 _LONGEST_EVENT = 366
 _WEEKDAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
@@ -58,8 +59,7 @@ def import_dates(text: bytes | str, zone: str, first: date, last: date) -> Impor
     except Exception as error:  # a library that meets a stranger's file may raise anything
         shown = " ".join(str(error).split())[:200]
         raise _refused(f"the file is not an iCalendar file: {shown}") from error
-    found = tuple(OwnDate(date=day, name=name) for day, name in sorted(events.found.items()))
-    return Imported(dates=found, left_out=tuple(events.left_out))
+    return Imported(dates=events.dates(), left_out=tuple(events.left_out))
 
 
 class _Events:
@@ -67,7 +67,8 @@ class _Events:
         if events is None:
             raise _refused("the file does not begin with BEGIN:VCALENDAR")
         self._all = cast("list[Event]", list(events))
-        self.found: dict[date, str | None] = {}
+        self._names: dict[date, dict[str, None]] = {}
+        """The names of each date, in the order of the file."""
         self.left_out: list[str] = []
         self._tried = 0
 
@@ -76,6 +77,13 @@ class _Events:
             raise _refused(f"the file has more than {MOST_EVENTS:,} events")
         for event in self._all:
             self._read(event, zone, first, last)
+
+    def dates(self) -> tuple[OwnDate, ...]:
+        """In order, each with all its names."""
+        return tuple(
+            OwnDate(date=day, name=", ".join(islice(names, _LONGEST_NAME))[:_LONGEST_NAME] or None)
+            for day, names in sorted(self._names.items(), key=lambda item: item[0])
+        )
 
     def _read(self, event: Event, zone: ZoneInfo, first: date, last: date) -> None:
         name = " ".join(str(event.get("SUMMARY", "")).replace("\0", "").split())[:_LONGEST_NAME]
@@ -89,8 +97,7 @@ class _Events:
         else:
             start, length = whole
             for day in self._starts(event, name, start, first - timedelta(days=length), last):
-                for index in range(length):
-                    self._add(day + timedelta(days=index), name, first, last)
+                self._add(day, length, name, first, last)
 
     def _starts(
         self, event: Event, name: str, start: date, first: date, last: date
@@ -103,14 +110,17 @@ class _Events:
             found |= set(dates(rule, start, first, last, self._spend))
         return sorted(found - set(_listed(event, "EXDATE")))
 
-    def _add(self, day: date, name: str, first: date, last: date) -> None:
-        if not first <= day <= last:
-            return
-        known = self.found.get(day)
-        both = known if not name or known == name else f"{known}, {name}" if known else name
-        self.found[day] = both[:_LONGEST_NAME] if both else None
-        if len(self.found) > MOST_DATES:
-            raise _refused(f"the file has more than {MOST_DATES:,} dates")
+    def _add(self, start: date, length: int, name: str, first: date, last: date) -> None:
+        begin = start.toordinal()
+        for number in range(
+            max(begin, first.toordinal()), min(begin + length, last.toordinal() + 1)
+        ):
+            self._spend()
+            names = self._names.setdefault(date.fromordinal(number), {})
+            if name:
+                names[name] = None
+            if len(self._names) > MOST_DATES:
+                raise _refused(f"the file has more than {MOST_DATES:,} dates")
 
     def _spend(self) -> None:
         self._tried += 1

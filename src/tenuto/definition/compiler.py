@@ -21,7 +21,13 @@ from tenuto.definition.graph_form import read_graph
 from tenuto.definition.joins import check_joins
 from tenuto.definition.json_check import is_sound
 from tenuto.definition.options import OPTIONS
-from tenuto.definition.plain_kinds import Anything, Id, Text
+from tenuto.definition.plain_kinds import (
+    OWN_WORKFLOW,
+    Anything,
+    Id,
+    Text,
+    refuse_own_workflow,
+)
 from tenuto.definition.references import References
 from tenuto.definition.report import Place, Report
 from tenuto.definition.schemas import Schema
@@ -56,6 +62,14 @@ class DefinitionId(Id):
 
     def __init__(self) -> None:
         super().__init__(_DEFINITION_ID, "the id of a definition")
+
+    def read(self, value: JSON, place: Place) -> object:
+        if isinstance(value, str):
+            refuse_own_workflow(value, place)
+        return super().read(value, place)
+
+    def schema(self) -> Object:
+        return {**super().schema(), "not": OWN_WORKFLOW}
 
 
 TOP = Fields(

@@ -10,6 +10,7 @@ from tenuto.definition.fields import UNUSABLE, Kind, Unusable, is_array
 from tenuto.definition.report import Place, shown
 from tenuto.model.ids import LONGEST_ID, NAME, too_long
 from tenuto.model.json import JSON, Object, kind_of
+from tenuto.model.own_names import CALLBACK_TASK, CALLBACKS, is_callback
 
 LARGEST_WHOLE = 2**31 - 1
 
@@ -46,10 +47,25 @@ class TaskId(Text):
         text = super().read(value, place)
         if isinstance(text, str):
             check_length(text, place)
+        if text == CALLBACK_TASK and not place.report.is_saved:
+            place.wrong("TEN-1065", f"the task {CALLBACK_TASK!r} is run by schedules alone")
         return text
 
     def schema(self) -> Object:
-        return {**super().schema(), "maxLength": LONGEST_ID}
+        return {**super().schema(), "maxLength": LONGEST_ID, "not": {"const": CALLBACK_TASK}}
+
+
+class WorkflowId(Text):
+    """The id of a workflow that a step starts."""
+
+    def read(self, value: JSON, place: Place) -> object:
+        text = super().read(value, place)
+        if isinstance(text, str):
+            refuse_own_workflow(text, place)
+        return text
+
+    def schema(self) -> Object:
+        return {**super().schema(), "not": OWN_WORKFLOW}
 
 
 class Flag:
@@ -214,6 +230,15 @@ class Id:
 def pattern_of(expression: re.Pattern[str]) -> str:
     """A regular expression that is matched from the beginning, as JSON Schema spells it."""
     return "^(?:" + expression.pattern.removesuffix(r"\Z") + ")$"
+
+
+OWN_WORKFLOW: Object = {"pattern": f"^{CALLBACKS}"}
+
+
+def refuse_own_workflow(id: str, place: Place) -> None:
+    """Report the id of a workflow that only Tenuto makes and starts."""
+    if is_callback(id) and not place.report.is_saved:
+        place.wrong("TEN-1065", f"workflows called `{CALLBACKS}…` are those of schedules")
 
 
 def check_length(text: str, place: Place) -> None:

@@ -142,9 +142,9 @@ def _of_node(instance_id: str, row: LogRow) -> Message | None:
 
 
 def _node_status(row: LogRow, payload: _Payload) -> NodeStatus | None:
+    """The status of a node after an entry; None: unchanged, or shown by another entry."""
     if payload.kind == "sla":
         return None  # the step goes on as it was
-    """The status of a node after an entry; None: unchanged, or shown by another entry."""
     match row.event_type:
         case "NODE_COMPLETED":
             return _ENDS[row.node_status or "success"]

@@ -20,6 +20,8 @@ _WRONG_FIELD = "TEN-2031"
 MOST_UNKNOWN = 20
 """How many unknown names are reported one by one; of the others only the number is reported."""
 LONGEST_SHOWN = 80
+_FIRST_YEAR, _LAST_YEAR = 1900, 9997
+"""Moments near the first and the last year cannot be moved, nor be shown in every zone."""
 
 
 class Unknown(NamedTuple):
@@ -124,6 +126,20 @@ def aware(moment: datetime | None, name: str) -> datetime | None:
             advice="Use an aware datetime, such as datetime.now(UTC).",
         )
         raise InvalidInput("a timestamp that cannot be stored", [problem])
+    return moment
+
+
+def calculable(moment: datetime, name: str) -> datetime:
+    """`moment`; InvalidInput unless calendars and schedules can calculate with it."""
+    aware(moment, name)
+    if not _FIRST_YEAR <= in_utc(moment).year <= _LAST_YEAR:
+        problem = Problem(
+            code="TEN-2007",
+            path=f"$.{name}",
+            message=f"the year {moment.year} is not calculated with",
+            advice=f"Name a moment in the years {_FIRST_YEAR} to {_LAST_YEAR}.",
+        )
+        raise InvalidInput("a timestamp that is too early or too late", [problem])
     return moment
 
 

@@ -192,6 +192,9 @@ class MomentOrDate(Moment):
                 return UNUSABLE
             if FIRST_YEAR < day.year < LAST_YEAR:
                 return day
+            advice = f"Name a date in the years {FIRST_YEAR + 1} to {LAST_YEAR - 1}."
+            place.wrong("TEN-1016", f"the year {day.year} is not possible", advice)
+            return UNUSABLE
         return super().read(value, place)
 
     def schema(self) -> Object:

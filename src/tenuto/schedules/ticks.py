@@ -9,6 +9,7 @@ from itertools import islice
 from zoneinfo import ZoneInfo
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tenuto.calendars import (
     WorkingCalendar,
@@ -21,12 +22,14 @@ from tenuto.calendars.working_time import working_spans
 from tenuto.model.durations import LATEST, iso
 from tenuto.model.json import Object
 from tenuto.schedules import nominal
-from tenuto.schedules.schedule import Schedule
+from tenuto.schedules.schedule import Recurring, Schedule
 
 MOST_TRIED = 2_000
 """So many times in a row outside of working hours, and a schedule counts as one that never starts:
 with hours on every weekday that is about four years."""
 _MILLISECOND = timedelta(milliseconds=1)
+_PREVIEWED = timedelta(days=50 * 366)
+"""How much time after its beginning a preview searches: a rare tick may take years each."""
 
 
 class Tick(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -69,8 +72,14 @@ def ticks(schedule: Schedule, calendar: WorkingCalendar | None, after: datetime)
 def preview(
     schedule: Schedule, calendar: WorkingCalendar | None, after: datetime, count: int
 ) -> tuple[Tick, ...]:
-    """The next ticks after a moment, at most `count`."""
-    return tuple(islice(ticks(schedule, calendar, after), count))
+    """The next ticks after a moment, at most `count`, and of so many years as are searched."""
+    timing = schedule.timing
+    if isinstance(timing, Recurring):
+        begin = after if timing.start is None else max(after, timing.start)
+        end = LATEST if begin > LATEST - _PREVIEWED else begin + _PREVIEWED
+        timing = replace(timing, end=end if timing.end is None else min(timing.end, end))
+    moments = islice(nominal.after(timing, after), count)
+    return tuple(tick_at(schedule, calendar, each) for each in moments)
 
 
 def next_start(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import date
+from functools import partial
 
 import msgspec
 
@@ -72,7 +73,9 @@ class Calendars(StoredCalendars):
             zone = (await self._working(id)).timezone
             year = self._source.clock.now().year
             first, last = date(year - YEARS_BEFORE, 1, 1), date(year + YEARS_AFTER, 12, 31)
-            found = import_dates(text, zone, first, last)
+            found = await self._source.plans.values.aside(
+                partial(import_dates, text, zone, first, last), tenant=self._tenant
+            )
             own = {each.date for each in calendar.dates}
             new = [each for each in found.dates if each.date not in own]
             left_out = [

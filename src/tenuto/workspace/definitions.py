@@ -22,6 +22,7 @@ from tenuto.model.codes import CATALOGUE
 from tenuto.model.durations import iso
 from tenuto.model.errors import Conflict, NotFound, Problem
 from tenuto.model.json import JSON, Object
+from tenuto.model.own_names import is_callback
 from tenuto.model.status import FINAL, Status
 from tenuto.model.test_run import is_test_run
 from tenuto.ports import Ids
@@ -214,8 +215,8 @@ class Definitions:
         portions = Portions()
         while wanted := portions.next(limit, len(found)):
             rows = await self._seen.definitions.newest(self._tenant, after=after, limit=wanted)
-            # Removed definitions leave a hole in the page.
-            found += filter(is_there, rows)
+            # Removed definitions, and Tenuto's own, leave a hole in the page.
+            found += [row for row in rows if is_there(row) and not is_callback(row.id)]
             if len(rows) < wanted:
                 return found, False
             after = rows[-1].id
@@ -235,10 +236,12 @@ class Definitions:
 
     async def ids(self) -> list[str]:
         """The ids of all definitions, in order."""
-        return [id for id in await self._seen.definitions.ids(self._tenant) if not is_test_run(id)]
+        found = await self._seen.definitions.ids(self._tenant)
+        return [id for id in found if not is_test_run(id) and not is_callback(id)]
 
     async def remove(self, id: str) -> None:
         """Remove a definition; Conflict while instances of it run."""
+        _refuse_own(id)
         await self.row(id)
         plans = self._source.plans
         if await self._has_open_instances(id):
@@ -255,6 +258,7 @@ class Definitions:
         Gives the version that was the newest; None where it was removed before and instances of it
         still run, so that a removal that broke off before they were cancelled can go on.
         """
+        _refuse_own(id)
         plans = self._source.plans
         there = await self._seen.definitions.get(self._tenant, id)
         if there is not None and there.is_removed and await self._has_open_instances(id):
@@ -309,6 +313,12 @@ def candidate_ids(base: str, ids: Ids) -> Iterator[str]:
 def is_taken(id: str) -> Conflict:
     """The error for a new definition whose id has one already."""
     return Conflict(f"there is a workflow {id} already", code="TEN-2006")
+
+
+def _refuse_own(id: str) -> None:
+    if is_callback(id):
+        # Schedules need it; lists do not show it.
+        raise NotFound(f"there is no workflow {id}", code="TEN-2002")
 
 
 def _still_runs(id: str) -> Conflict:

@@ -29,6 +29,7 @@ from tenuto.model.errors import (
 )
 from tenuto.model.inputs import DecisionAsked, Input, TimeOutAsked
 from tenuto.model.json import JSON
+from tenuto.model.own_names import is_callback
 from tenuto.model.status import Status
 from tenuto.model.tenants import DEFAULT_TENANT
 from tenuto.model.test_run import is_test_run
@@ -213,6 +214,8 @@ async def _to_rerun(engine: Engine, tenant: str, id: str) -> Held:
     earlier = await held_by(engine, tenant, id)
     if is_test_run(earlier.state.definition_id):
         raise Conflict("a test run is not run again", code="TEN-3071")
+    if is_callback(earlier.state.definition_id):
+        raise Conflict("a callback is sent by its schedule alone", code="TEN-3071")
     return earlier
 
 

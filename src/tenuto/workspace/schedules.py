@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 from datetime import datetime
-from typing import Literal, cast
+from typing import Literal
 
 from tenuto.definition.slug import slug
 from tenuto.engine.engine import Engine
-from tenuto.model.checks import aware, refuse_bad_text
+from tenuto.model.checks import aware, calculable, refuse_bad_text
 from tenuto.model.errors import Conflict, InvalidInput, Problem
 from tenuto.model.json import JSON, Object
 from tenuto.schedules import Schedule, WorkflowTarget
@@ -89,8 +89,9 @@ class Schedules(StoredSchedules):
         A nominal time that was started already is not started again.
         """
         await self.row(id)
-        moment = aware(at, "at")
-        tick = await self._engine.schedules.trigger(self._tenant, id, by=self._actor, at=moment)
+        if at is not None:
+            calculable(at, "at")
+        tick = await self._engine.schedules.trigger(self._tenant, id, by=self._actor, at=at)
         if tick.outcome == "started" and tick.instance_id is not None:
             await self._until_there(tick.instance_id)
             tick = await self._seen.schedules.tick(self._tenant, id, tick.nominal) or tick
@@ -124,7 +125,8 @@ class Schedules(StoredSchedules):
         only counted.
         """
         await self.row(id)
-        start, end = cast("datetime", aware(start, "from")), cast("datetime", aware(end, "to"))
+        calculable(start, "from")
+        aware(end, "to")
         now = self._source.clock.now()
         if end < start:
             raise _refused("$.to", "it is before `from`", "Name the earlier moment first.")

@@ -30,6 +30,7 @@ from tenuto.model.errors import (
 )
 from tenuto.model.inputs import Started
 from tenuto.model.json import JSON, json_problem
+from tenuto.model.own_names import is_callback
 from tenuto.model.test_run import is_test_run
 from tenuto.store.parts.instances import InstanceQuery
 from tenuto.workspace.instance_lists import instance_rows
@@ -54,7 +55,7 @@ class Starting:
         refuse_bad_ids(key=asked.key, correlationId=asked.correlation_id)
         instance_id = _uuid(asked.instance_id)
         aware(asked.deadline, "deadline")
-        if is_test_run(asked.workflow):
+        if is_test_run(asked.workflow) or is_callback(asked.workflow):
             raise NotFound(f"there is no workflow {asked.workflow}", code="TEN-2002")
         plans = self._engine.plans
         try:

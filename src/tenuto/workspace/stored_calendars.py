@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date, datetime, timedelta
-from typing import cast
+from functools import partial
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -19,11 +19,11 @@ from tenuto.calendars import (
     working_time_between,
 )
 from tenuto.calendars.calendar import WEEKDAYS, clock
-from tenuto.calendars.days import reason
+from tenuto.calendars.days import MOST_DAYS, reason
 from tenuto.calendars.working_time import working_spans
 from tenuto.definition.report import did_you_mean
 from tenuto.engine.definitions.calendars import Resolved, document_of
-from tenuto.model.checks import aware, within
+from tenuto.model.checks import calculable, within
 from tenuto.model.durations import iso
 from tenuto.model.errors import InvalidInput, NotFound, Problem
 from tenuto.store.parts.calendars import CalendarRow
@@ -45,7 +45,7 @@ MOST_COUNTED = 400
 """So many days of a calculation are listed."""
 _ALL = 10_000
 _DAY = timedelta(days=1)
-_LONGEST = 36_525 * _DAY
+_LONGEST = MOST_DAYS * _DAY
 
 
 class StoredCalendars:
@@ -89,7 +89,7 @@ class StoredCalendars:
 
         `PT4H` is working time, `P3D` working days; a number is milliseconds.
         """
-        start = cast("datetime", aware(start, "from"))
+        calculable(start, "from")
         try:
             length = parse_working_duration(duration)
         except ValueError as error:
@@ -102,11 +102,13 @@ class StoredCalendars:
             raise InvalidInput("nothing can be added", [problem]) from None
         row = await self._row(id)
         working = await self._working(id)
-        return _span(working, row.version, start, add(working, start, length))
+        at = add(working, start, length)
+        return await self._span(working, row.version, start, at, "duration")
 
     async def between(self, id: str, start: datetime, end: datetime) -> WorkingSpan:
         """The working time between two moments; NotFound."""
-        start, end = cast("datetime", aware(start, "from")), cast("datetime", aware(end, "to"))
+        calculable(start, "from")
+        calculable(end, "to")
         if end < start:
             problem = Problem(
                 code="TEN-2716",
@@ -116,7 +118,7 @@ class StoredCalendars:
             )
             raise InvalidInput("there is nothing between these moments", [problem])
         row = await self._row(id)
-        return _span(await self._working(id), row.version, start, end)
+        return await self._span(await self._working(id), row.version, start, end, "to")
 
     async def known(self) -> Mapping[str, WorkingCalendar]:
         """The working time of each calendar, by id."""
@@ -124,6 +126,21 @@ class StoredCalendars:
         return Resolved({row.id: row for row in rows}, self._source.clock.now().year)
 
     # -- inner
+
+    async def _span(
+        self, working: WorkingCalendar, version: int, start: datetime, end: datetime, name: str
+    ) -> WorkingSpan:
+        if end - start > _LONGEST:
+            problem = Problem(
+                code="TEN-2716",
+                path=f"$.{name}",
+                message=f"it lasts until {iso(end)}, which is more than ten years",
+                advice="Ask for less.",
+            )
+            raise InvalidInput("this is not calculated", [problem])
+        calculable(end, name)
+        work = partial(_span, working, version, start, end)
+        return await self._source.plans.values.aside(work, tenant=self._tenant)
 
     async def _working(self, id: str) -> WorkingCalendar:
         known = await self.known()
@@ -207,14 +224,6 @@ def shown(row: CalendarRow, first: CalendarRow, problems: Iterable[Problem] = ()
 
 
 def _span(working: WorkingCalendar, version: int, start: datetime, end: datetime) -> WorkingSpan:
-    if end - start > _LONGEST:
-        problem = Problem(
-            code="TEN-2716",
-            path="$",
-            message=f"it lasts until {iso(end)}, which is more than 100 years",
-            advice="Ask for less.",
-        )
-        raise InvalidInput("this is not calculated", [problem])
     counted = list(_counted(working, start, end))
     worked = working_time_between(working, start, end)
     return WorkingSpan(

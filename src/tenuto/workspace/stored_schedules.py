@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
+from functools import partial
 from typing import NamedTuple
 
 import msgspec
@@ -11,7 +12,7 @@ import msgspec
 from tenuto.calendars import WorkingCalendar
 from tenuto.definition.report import did_you_mean
 from tenuto.engine.schedules.documents import document_of, schedule_of
-from tenuto.model.checks import aware, within
+from tenuto.model.checks import calculable, within
 from tenuto.model.durations import epoch_ms, from_epoch_ms
 from tenuto.model.errors import NotFound, Problem
 from tenuto.model.json import JSON
@@ -34,7 +35,7 @@ from tenuto.workspace.source import Source
 from tenuto.workspace.stored_calendars import StoredCalendars
 from tenuto.workspace.values import MOST_ITEMS, Page
 
-MOST_PREVIEWED = 1_000
+MOST_PREVIEWED = 200
 _CAUSES: dict[str, TickCause] = {"": "schedule", "manual": "trigger", "backfill": "backfill"}
 _TIMES = (
     *("type", "cron", "cronExpression", "executeAt", "timezone", "startDate", "endDate", "dst"),
@@ -94,7 +95,7 @@ class StoredSchedules:
         if schedule is None:
             # A newer program wrote it: its `problem` says so.
             return []
-        return self._previewed(schedule, await self._working(schedule), count, after)
+        return await self._previewed(schedule, await self._working(schedule), count, after)
 
     async def preview_document(
         self, document: JSON, *, count: int = 10, after: datetime | None = None
@@ -119,7 +120,7 @@ class StoredSchedules:
             valid=not any(each.severity == "error" for each in problems),
             problems=problems,
             in_words=words_of(schedule),
-            items=self._previewed(schedule, working, count, after),
+            items=await self._previewed(schedule, working, count, after),
         )
 
     async def ticks(self, id: str, limit: int = 100) -> list[TickRecord]:
@@ -181,17 +182,19 @@ class StoredSchedules:
             return None
         return (await self._calendars.known()).get(schedule.calendar)
 
-    def _previewed(
+    async def _previewed(
         self,
         schedule: Schedule,
         working: WorkingCalendar | None,
         count: int,
         after: datetime | None,
     ) -> list[PreviewedTick]:
-        moment = aware(after, "from") or self._source.clock.now()
+        moment = self._source.clock.now() if after is None else calculable(after, "from")
+        found = await self._source.plans.values.aside(
+            partial(preview, schedule, working, moment, count), tenant=self._tenant
+        )
         return [
-            PreviewedTick(nominal=each.nominal, at=each.at, skipped=each.skipped)
-            for each in preview(schedule, working, moment, count)
+            PreviewedTick(nominal=each.nominal, at=each.at, skipped=each.skipped) for each in found
         ]
 
     @property

@@ -155,7 +155,7 @@ class LiveSocket:
                 case Leave():
                     await self._leave(asked.runId)
                 case JoinInbox():
-                    self._join_inbox()
+                    await self._join_inbox()
                 case LeaveInbox():
                     await self._leave_inbox()
                 case Ping():
@@ -180,10 +180,12 @@ class LiveSocket:
         await asyncio.gather(watching, return_exceptions=True)
         await self._send(written(Said(event="workflow_run_left", instanceID=id)))
 
-    def _join_inbox(self) -> None:
+    async def _join_inbox(self) -> None:
         refuse_unless(self._principal, Permission.EVENTS_READ)
-        if self._inbox is None:
+        if self._inbox is None or self._inbox.done():
             self._inbox = asyncio.ensure_future(self._send_inbox())
+        else:
+            await self._send(written(Said(event="inbox_joined")))
 
     async def _leave_inbox(self) -> None:
         watching, self._inbox = self._inbox, None
@@ -205,6 +207,8 @@ class LiveSocket:
             if lost.done():
                 self._inbox = None
                 await self._send(written(of_error(lost.result())))
+            elif isinstance(error := telling.exception(), TenutoError):
+                await self._send(written(of_error(error)))
         finally:
             for task in (telling, lost):
                 task.cancel()

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from tenuto.access.permissions import Permission
+from tenuto.access.principal import refuse_unless
 from tenuto.api.call import Call, NoQuery
 from tenuto.api.operation import API, Resource
 from tenuto.api.paging import Page, PageQuery, Place, page_of
@@ -176,20 +177,32 @@ async def list_bulks(call: Call[PageQuery]) -> Page[BulkView]:
     return page_of(found, bulk_view, _place, has_more=len(found) == call.query.limit)
 
 
-@BULK.get("/instances/bulk/{id}")
+@BULK.get("/instances/bulk/{id}", otherwise=Permission.SCHEDULES_READ)
 async def get_bulk(call: Call[NoQuery]) -> BulkView:
     """Get a bulk operation and its progress."""
-    return bulk_view(await call.workspace.bulk.get(call.path["id"]))
+    found = await call.workspace.bulk.get(call.path["id"])
+    _refuse_unless_may(call, found, Permission.INSTANCES_READ, Permission.SCHEDULES_READ)
+    return bulk_view(found)
 
 
-@BULK.delete("/instances/bulk/{id}")
+@BULK.delete("/instances/bulk/{id}", otherwise=Permission.SCHEDULES_CONTROL)
 async def cancel_bulk(call: Call[NoQuery]) -> BulkView:
     """Cancel a bulk operation; records that are done stay done."""
     bulk, id = call.workspace.bulk, call.path["id"]
-    call.before = audit_values.bulk(await bulk.get(id))
+    found = await bulk.get(id)
+    _refuse_unless_may(call, found, Permission.INSTANCES_CONTROL, Permission.SCHEDULES_CONTROL)
+    call.before = audit_values.bulk(found)
     cancelled = await bulk.cancel(id)
     call.after = audit_values.bulk(cancelled)
     return bulk_view(cancelled)
+
+
+def _refuse_unless_may(
+    call: Call[NoQuery], found: BulkOperation, usual: Permission, of_schedules: Permission
+) -> None:
+    """Forbidden, unless it is a backfill that the principal might have begun."""
+    if found.target != "ticks" or not call.principal.may(of_schedules):
+        refuse_unless(call.principal, usual)
 
 
 def _started(

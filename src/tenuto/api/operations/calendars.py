@@ -9,6 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from tenuto.access.permissions import Permission
+from tenuto.access.principal import refuse_unless
 from tenuto.api.call import Call, NoQuery
 from tenuto.api.entity_tags import version_to_change
 from tenuto.api.named_document import named
@@ -93,6 +94,8 @@ async def list_calendars(call: Call[PageQuery]) -> Page[SavedCalendar]:
 async def get_calendar(call: Call[CalendarQuery]) -> SavedCalendar:
     """Get a calendar: its newest version, or another."""
     calendars, id = call.workspace.calendars, call.path["id"]
+    if call.query.include == "uses":
+        refuse_unless(call.principal, Permission.WORKFLOWS_READ)
     found = await calendars.get(id, call.query.version)
     if call.query.include == "uses":
         return replace(found, used_by=await calendars.uses(id))

@@ -10,9 +10,9 @@ from tenuto.api.call import Call
 from tenuto.api.operations.task_callbacks import INTERNAL, CallbackQuery
 from tenuto.api.problems import Refusal
 from tenuto.api.request_parser import WRONG_FIELD
-from tenuto.api.schedule_tickets import SCHEDULER_CALLBACK, ScheduleTicket
+from tenuto.api.schedule_tickets import SCHEDULER_CALLBACK, ScheduleTicket, leads_to
 from tenuto.api.shapes import Answer, Body, Moment
-from tenuto.model.errors import Conflict, InvalidInput, Problem
+from tenuto.model.errors import Conflict, InvalidInput, NotFound, Problem
 from tenuto.model.json import JSON, kind_of
 
 _NO_OPERATION = "TEN-3091"
@@ -40,7 +40,27 @@ async def _ticket(call: Call[CallbackQuery]) -> ScheduleTicket:
     if ticket is None or ticket.is_over(call.service.clock.now()):
         message = "the token is not one for callbacks of schedules, or has expired"
         raise Refusal(401, "TEN-3092", message)
+    try:
+        saved = await call.service.workspace(_sender(ticket)).schedules.get(ticket.schedule_id)
+    except NotFound:
+        url = None
+    else:
+        url = saved.target.get("callbackUrl")
+    if not isinstance(url, str) or not leads_to(url, call.service.url, SCHEDULER_CALLBACK):
+        message = "the schedule of the token does not call this service any more"
+        raise Refusal(401, "TEN-3092", message)
     return ticket
+
+
+def _sender(ticket: ScheduleTicket) -> Principal:
+    return Principal(
+        tenant=ticket.tenant,
+        name=f"schedule {ticket.schedule_id}",
+        credential=f"schedule:{ticket.schedule_id}",
+        role=Role.VIEWER,
+        scopes=frozenset(),
+        kind="callback",
+    )
 
 
 @INTERNAL.post(
@@ -57,14 +77,7 @@ async def schedule_callback(call: Call[CallbackQuery], body: ScheduleCallback) -
     if body.schedule_id != ticket.schedule_id:
         raise Refusal(422, WRONG_FIELD, "the callback is of another schedule than the token")
     asked = _asked(body.payload)
-    sender = Principal(
-        tenant=ticket.tenant,
-        name=f"schedule {ticket.schedule_id}",
-        credential=f"schedule:{ticket.schedule_id}",
-        role=Role.VIEWER,
-        scopes=frozenset(),
-        kind="callback",
-    )
+    sender = _sender(ticket)
     # The request is unauthenticated for the pipeline: its principal is in the ticket.
     await _note(call, sender, "asked", asked)
     instance = call.service.workspace(sender).at(asked["workflowInstanceId"])

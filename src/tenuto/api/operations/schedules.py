@@ -18,6 +18,7 @@ from tenuto.api.operations.calendars import IF_MATCH
 from tenuto.api.operations.instance_commands import NothingMore
 from tenuto.api.paging import Page, PageQuery
 from tenuto.api.problems import Refusal
+from tenuto.api.schedule_tickets import SCHEDULER_CALLBACK, leads_to
 from tenuto.api.shapes import Answer, Body, Moment, Query
 from tenuto.model.durations import iso
 from tenuto.model.errors import Conflict
@@ -80,7 +81,7 @@ class BackfillRequest(Body):
 class PreviewQuery(Query):
     """How many ticks, and after when."""
 
-    count: Annotated[int, Meta(ge=1, le=1_000)] = 10
+    count: Annotated[int, Meta(ge=1, le=200)] = 10
     from_: Moment | None = msgspec.field(default=None, name="from")
     """Nominal times after this; without it, after the present."""
 
@@ -247,10 +248,18 @@ def _refuse_unless_may_start(call: Call[NoQuery], document: JSON) -> None:
     names = {*given, *target} if isinstance(target, dict) else {*given}
     if "callbackUrl" in names:
         refuse_unless(call.principal, Permission.LISTENERS_WRITE)
+        urls = [each.get("callbackUrl") for each in (given, target) if isinstance(each, dict)]
+        if any(isinstance(url, str) and _leads_back(call, url) for url in urls):
+            # Such a callback times out steps.
+            refuse_unless(call.principal, Permission.INSTANCES_CONTROL)
     elif "taskId" in names or (isinstance(target, dict) and target.get("type") == "task"):
         refuse_unless(call.principal, Permission.TASKS_EXECUTE)
     else:
         refuse_unless(call.principal, Permission.INSTANCES_START)
+
+
+def _leads_back(call: Call[NoQuery], url: str) -> bool:
+    return leads_to(url, call.service.url, SCHEDULER_CALLBACK)
 
 
 def _saved(call: Call[NoQuery], saved: SavedSchedule, *, is_new: bool) -> SavedSchedule:

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from tenuto.access.permissions import Permission
+from tenuto.access.principal import refuse_unless
 from tenuto.api.call import Call, NoQuery
 from tenuto.api.entity_tags import read_if_match
 from tenuto.api.large_documents.reader import UnreadDocument
@@ -157,6 +158,8 @@ async def list_workflows(call: Call[WorkflowsQuery]) -> Page[WorkflowItem]:
 )
 async def get_workflow(call: Call[VersionQuery]) -> WorkflowView:
     """Get a definition: its newest version, or another."""
+    if call.query.include == "schedules":
+        refuse_unless(call.principal, Permission.SCHEDULES_READ)
     row = await call.workspace.definitions.row(call.path["id"], call.query.version)
     view = _view(row)
     if call.query.include == "schedules":

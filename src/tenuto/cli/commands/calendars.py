@@ -154,7 +154,7 @@ def days(
     """
 
     async def work(backend: Backend) -> int:
-        from datetime import timedelta
+        from datetime import date, timedelta
 
         from tenuto.cli import exits
         from tenuto.cli.moments import date_of
@@ -162,7 +162,8 @@ def days(
         from tenuto.cli.views.terminal import show as shown, show_json
 
         first = backend.clock.now().date() if start is None else date_of(start, "--from")
-        last = first + timedelta(days=30) if end is None else date_of(end, "--to")
+        month = min(timedelta(days=30), date.max - first)
+        last = first + month if end is None else date_of(end, "--to")
         found = await backend.space.calendars.days(id, first, last)
         if output == "json":
             show_json({"items": [as_json(each) for each in found]})

@@ -34,7 +34,7 @@ schedules = typer.Typer(
 )
 
 ScheduleId = Annotated[str, typer.Argument(metavar="ID", help="As `list` shows it.")]
-Count = Annotated[int, typer.Option("--count", min=1, max=1000, help="How many ticks.")]
+Count = Annotated[int, typer.Option("--count", min=1, max=200, help="How many ticks.")]
 
 
 @schedules.command("list")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tenuto.definition.fields import Field, Fields
 from tenuto.definition.language_kinds import Template
 from tenuto.definition.nodes.node_type import NodeType
-from tenuto.definition.plain_kinds import ListOf, Text, Whole
+from tenuto.definition.plain_kinds import ListOf, Text, Whole, WorkflowId
 from tenuto.model.graph import DEFAULT, DataQuery, Http, JavaScript, SubWorkflow
 
 JAVASCRIPT = NodeType(
@@ -55,7 +55,7 @@ SUB_WORKFLOW = NodeType(
     step="SUB_WORKFLOW",
     make=SubWorkflow,
     fields=Fields(
-        Field("workflowId", "workflow_id", Text(), required=True),
+        Field("workflowId", "workflow_id", WorkflowId(), required=True),
         Field("version", "version", Whole(least=1)),
         Field("input", "input", Template(), presence="has_input"),
     ),

@@ -16,16 +16,13 @@ from tenuto.engine.outbox.signatures import PREFIX, signed_headers
 from tenuto.model.durations import iso
 from tenuto.model.errors import TaskError
 from tenuto.model.json import JSON, Object
+from tenuto.model.own_names import CALLBACK_TASK, CALLBACKS
 from tenuto.ports import Clock, Sender
 from tenuto.schedules import CallbackRetry, CallbackTarget
 from tenuto.tasks.context import Context
 from tenuto.tasks.function import TaskFunction
 from tenuto.tasks.registry import Registry
 
-CALLBACK_TASK = "tenuto.callback"
-"""The task that posts a callback."""
-WORKFLOWS = "callback:"
-"""The prefix of the ids of workflows that send callbacks; one for each policy of retries."""
 KEPT_AS = "schedule callbacks"
 """The name, in the store, of the secret that those of tenants follow from."""
 _RETRYABLE = frozenset({408, 425, 429})
@@ -33,7 +30,7 @@ _LONGEST_DELAY = 3_600.0
 
 
 def workflow_of_callback(retry: CallbackRetry) -> Object:
-    """The workflow that sends callbacks with a policy of retries."""
+    """The workflow that sends callbacks with a policy of retries: one for each policy."""
     policy: Object = {
         "maxAttempts": retry.max_retries + 1,
         "initialDelay": f"PT{retry.initial_delay.total_seconds():.3f}S",
@@ -42,7 +39,7 @@ def workflow_of_callback(retry: CallbackRetry) -> Object:
     }
     digest = hashlib.sha256(msgspec.json.encode(policy, order="deterministic")).hexdigest()
     return {
-        "id": f"{WORKFLOWS}{digest[:12]}",
+        "id": f"{CALLBACKS}{digest[:12]}",
         "name": "Callback of a schedule",
         "steps": [{"stepId": "call", "type": "TASK", "taskId": CALLBACK_TASK, "retry": policy}],
     }

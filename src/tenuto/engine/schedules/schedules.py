@@ -28,6 +28,7 @@ from tenuto.model.family import scheduled_id
 from tenuto.model.ids import start_letter
 from tenuto.model.inputs import Started
 from tenuto.model.json import JSON
+from tenuto.model.own_names import is_callback
 from tenuto.model.quotas import refuse_beyond
 from tenuto.ports import Timer
 from tenuto.schedules import (
@@ -256,7 +257,7 @@ class Schedules:
         except ExpressionError as error:
             advice = "Templates of the input see `schedule`: id, nominal, previous and next."
             return [Problem(code="TEN-1031", path="$.input", message=str(error), advice=advice)]
-        if target.id.startswith("callback:"):
+        if is_callback(target.id):
             return []
         return [
             msgspec.structs.replace(each, path=f"$.input{each.path.removeprefix('$')}")

@@ -12,17 +12,14 @@ from tenuto.egress import private_problem, url_problem
 from tenuto.engine.definitions.declared_tasks import with_registered
 from tenuto.engine.definitions.definitions import Definitions
 from tenuto.engine.definitions.plans import Deployed
-from tenuto.engine.schedules.callbacks import (
-    CALLBACK_TASK,
-    callback_input,
-    workflow_of_callback,
-)
+from tenuto.engine.schedules.callbacks import callback_input, workflow_of_callback
 from tenuto.engine.schedules.documents import Parsed
 from tenuto.engine.shared import Shared
 from tenuto.expr import ExpressionError
 from tenuto.model.durations import iso
 from tenuto.model.errors import InvalidInput, NotFound, Problem, StoreUnavailable, TenutoError
 from tenuto.model.json import JSON, Object
+from tenuto.model.own_names import CALLBACK_TASK, is_callback
 from tenuto.model.task_definition import TaskDefinition
 from tenuto.model.test_run import is_test_run
 from tenuto.schedules import CallbackTarget, Schedule, TaskTarget, WorkflowTarget
@@ -63,7 +60,7 @@ class Targets:
                 if CALLBACK_TASK not in self._shared.registry:
                     message = "this process sends no requests"
                     return _missing("$.target.callbackUrl", message, "Use one that does.")
-                return await self._lone(tenant, workflow_of_callback(target.retry))
+                return await self._lone(tenant, workflow_of_callback(target.retry), is_own=True)
 
     def problems(self, schedule: Schedule) -> list[Problem]:
         """What is wrong with the address of a callback."""
@@ -118,7 +115,7 @@ class Targets:
 
     async def _workflow(self, tenant: str, id: str, version: int | None) -> Target | Problem:
         path = "$.target.workflowId" if version is None else "$.target.version"
-        if is_test_run(id):
+        if is_test_run(id) or is_callback(id):
             return _missing(path, f"there is no workflow {id}", _ADVICE)
         try:
             deployed = await self._plans.for_new(tenant, id, version)
@@ -131,14 +128,18 @@ class Targets:
             return _missing(path, f"{id} cannot be started: {error}"[:_LONGEST], error.advice)
         return Target(id, deployed)
 
-    async def _lone(self, tenant: str, document: Object) -> Target | Problem:
+    async def _lone(
+        self, tenant: str, document: Object, *, is_own: bool = False
+    ) -> Target | Problem:
+        """A workflow of one step, saved; one that `is_own` may have a name that users cannot."""
         id = str(document["id"])
         kept = self._saved.get((tenant, id))
         is_kept = kept is not None and kept[0] == document
         if kept is not None and is_kept and not self._plans.was_hidden(tenant, id):
             return Target(id, kept[1])
         try:
-            deployed = await self._plans.save(tenant, document)
+            plan = self._plans.compile(document, is_saved=True) if is_own else None
+            deployed = await self._plans.save(tenant, document, plan=plan)
         except StoreUnavailable:
             raise
         except TenutoError as error:
