@@ -98,7 +98,7 @@ def test_ticks_are_triggered_paused_and_backfilled(terminal: Terminal) -> None:
         "✓ morning is active again; next at" in terminal.call("schedules", "resume", "morning").out
     )
     words = ("schedules", "backfill", "morning", "--from", "2026-01-05", "--to", "2026-01-09")
-    assert "5 ticks; those that" in terminal.call(*words, "--dry-run").out
+    assert "5 ticks in this range; those" in terminal.call(*words, "--dry-run").out
     done = terminal.call(*words, "-o", "json").json
     assert (done["action"], done["matched"], done["done"]) == ("backfill", 5, 5)
     ticks = terminal.call("schedules", "ticks", "morning", "-o", "json").json["items"]

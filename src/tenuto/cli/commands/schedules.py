@@ -271,7 +271,8 @@ def backfill(  # noqa: PLR0913 - one for each option
         if output == "json":
             show_json(operation_json(found))
         elif found.id is None:
-            shown(f"{found.matched:,} ticks; those that were started already stay as they are")
+            ticks = "1 tick" if found.matched == 1 else f"{found.matched:,} ticks"
+            shown(f"{ticks} in this range; those that were started already stay as they are")
         else:
             show_operation(found, is_json=False)
             if found.status == "running":
