@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 from tenuto.cli.commands import app
 from tests.cli.conftest import Terminal, one_of_each
 from tests.cli.test_on_a_server import a_server
+from tests.cli.test_schedules import made
 from tests.cli.test_start_up import _COMMAND, DECIDING, SERVING, loaded
 
 SHELLS = ("bash", "zsh", "fish")
@@ -43,6 +44,13 @@ def test_ids_statuses_workflows_and_events_are_completed(terminal: Terminal) -> 
     assert completed(terminal, "tenuto events send p") == ["paid"]
     assert completed(terminal, "tenuto decide @last step a") == ["approved"]
     assert "workflows" in completed(terminal, "tenuto w")
+
+
+def test_schedules_and_calendars_are_completed(terminal: Terminal) -> None:
+    made(terminal)
+    assert completed(terminal, "tenuto schedules show m") == ["morning"]
+    assert completed(terminal, "tenuto calendars days b") == ["berlin"]
+    assert completed(terminal, "tenuto schedules list --calendar b") == ["berlin"]
 
 
 def test_a_server_completes_too(terminal: Terminal) -> None:

@@ -98,7 +98,7 @@ def test_ticks_are_triggered_paused_and_backfilled(terminal: Terminal) -> None:
         "✓ morning is active again; next at" in terminal.call("schedules", "resume", "morning").out
     )
     words = ("schedules", "backfill", "morning", "--from", "2026-01-05", "--to", "2026-01-09")
-    assert "5 ticks; those that" in terminal.call(*words, "--dry-run").out
+    assert "5 ticks in this range; those" in terminal.call(*words, "--dry-run").out
     done = terminal.call(*words, "-o", "json").json
     assert (done["action"], done["matched"], done["done"]) == ("backfill", 5, 5)
     ticks = terminal.call("schedules", "ticks", "morning", "-o", "json").json["items"]
@@ -140,3 +140,72 @@ def test_removing_a_workflow_says_how_many_schedules_stop(terminal: Terminal) ->
     assert "1 schedule starts nothing any more" in removed.out
     listed = terminal.call("schedules", "list", "--status", "error")
     assert "there is no workflow order" in listed.out
+
+
+def test_a_preview_of_a_file_shows_all_problems_with_their_places(terminal: Terminal) -> None:
+    made(terminal)
+    target = {"workflowId": "ordr"}
+    wrong = write(terminal, "wrong.json", {**SCHEDULE, "calendar": "none", "target": target})
+    for words in (("preview", str(wrong)), ("set", str(wrong), "--dry-run")):
+        refused = terminal.call("schedules", *words)
+        assert (refused.code, refused.out) == (2, "")
+        assert "TEN-2726" in refused.err
+        assert "wrong.json:1:" in refused.err
+    missing = write(terminal, "missing.json", {**SCHEDULE, "target": target})
+    refused = terminal.call("schedules", "preview", str(missing))
+    assert (refused.code, "TEN-2730" in refused.err) == (2, True), "its times could be shown"
+
+
+def test_dates_are_those_of_the_zone_of_the_document(terminal: Terminal) -> None:
+    made(terminal)
+    document = {**SCHEDULE, "cron": "30 * * * *", "timezone": "Asia/Tokyo"}
+    del document["calendar"]
+    file = write(terminal, "tokyo.json", document)
+    zone = {"cronExpression": "30 * * * *", "timezone": "Asia/Tokyo"}
+    target = {"type": "workflow", "id": "order"}
+    spelled = write(terminal, "spelled.json", {"timing": zone, "target": target, "input": 21})
+    assert terminal.call("schedules", "set", str(file)).code == 0
+    for which in (str(file), str(spelled), "tokyo"):
+        words = ("schedules", "preview", which, "--from", "2026-12-24", "--count", "1")
+        [tick] = terminal.call(*words, "-o", "json").json["items"]
+        assert tick["nominal"] == "2026-12-23T15:30:00.000Z", which
+    tick = terminal.call("schedules", "trigger", "tokyo", "--at", "2026-01-05", "-o", "json").json
+    assert tick["nominal"] == "2026-01-04T15:00:00.000Z"
+    write(terminal, "tokyo.json", {"timezone": "Asia/Tokyo", "week": {"mon": ["00:00-04:00"]}})
+    terminal.call("calendars", "set", "tokyo.json")
+    write(terminal, "kid.json", {"extends": "tokyo"})
+    assert terminal.call("calendars", "set", "kid.json").code == 0
+    added = terminal.call("calendars", "add", "kid", "PT1H", "--from", "2026-01-05")
+    assert added.out.strip() == "2026-01-04T16:00:00.000Z"
+
+
+def test_the_working_time_between_two_dates_is_counted(terminal: Terminal) -> None:
+    made(terminal)
+    words = ("calendars", "between", "berlin", "--from", "2026-12-24", "--to", "2026-12-28")
+    counted = terminal.call(*words)
+    assert counted.out.strip() == "PT16H"
+    assert "2026-12-25  Fri 25 Dec 2026 is a holiday: Christmas Day" in counted.err
+    assert terminal.call(*words, "-o", "json").json["workingDays"] == 2
+    wrong = terminal.call("calendars", "between", "berlin", "--from", "2026-12-24", "--to", "2026")
+    assert (wrong.code, "--to" in wrong.err) == (2, True)
+
+
+def test_a_pause_and_a_resumption_say_why_in_the_log(terminal: Terminal) -> None:
+    made(terminal)
+    for action in ("pause", "resume"):
+        assert terminal.call("schedules", action, "morning", "--reason", f"to {action}").code == 0
+    lines = terminal.call("audit", "list", "-o", "json").json["items"]
+    assert {"to pause", "to resume"} <= {(each["after"] or {}).get("reason") for each in lines}
+
+
+def test_a_date_that_is_none_is_said_with_an_example(terminal: Terminal) -> None:
+    made(terminal)
+    for words in (
+        ("calendars", "days", "berlin", "--from", "xx"),
+        ("schedules", "preview", "morning", "--from", "2026-13-01"),
+    ):
+        refused = terminal.call(*words)
+        assert refused.code == 2
+        assert f"`{words[-1]}` is not a date" in refused.err
+        assert "2026-12-24" in refused.err
+        assert "isoformat" not in refused.err

@@ -122,6 +122,21 @@ def test_a_function_with_cron_has_a_schedule_that_goes_when_the_argument_goes() 
         assert saved() == {"mine": "0 0 1 1 *"}
 
 
+def test_an_edited_schedule_of_a_function_stays_its_own() -> None:
+    with Engine(at=BEGIN) as engine:
+        engine.deploy(scheduled(cron="30 2 * * *"))
+        edited: Object = {
+            "id": "nightly.cron",
+            "cron": "0 5 * * *",
+            "target": {"workflowId": "nightly"},
+        }
+        engine.schedule(edited)
+        engine.deploy(scheduled(cron="30 3 * * *"))
+        found = engine.lives.ask(lambda app: app.schedules.get("nightly.cron"))
+        assert found is not None
+        assert (found.cron, found.metadata.definition) == ("30 3 * * *", "nightly")
+
+
 def test_a_schedule_of_somebody_else_is_not_taken_over() -> None:
     with Engine(at=BEGIN) as engine:
         engine.deploy(scheduled())

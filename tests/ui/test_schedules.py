@@ -125,7 +125,7 @@ def test_the_year_of_a_calendar_has_its_holidays_and_a_viewer_sees_no_buttons(
     backfill.get_by_label("From").fill("2026-11-02T00:00")
     backfill.get_by_label("To").fill("2026-11-06T23:00")
     backfill.get_by_role("button", name="Count").click()
-    backfill.get_by_role("button", name="Start 5 ticks").click()
+    backfill.get_by_role("button", name="Start what was not started").click()
     expect(page).to_have_url(re.compile("/operations/"))
     expect(page.get_by_role("status").filter(has_text="5 of 5")).to_be_visible()
     viewer = server.api("POST", "/keys", {"name": "eyes", "role": "viewer"})

@@ -312,6 +312,22 @@ async def test_a_backfill_starts_what_was_not_started_once(place: Place) -> None
     assert same.id == begun.id
 
 
+async def test_a_backfill_of_too_many_ticks_is_refused_and_starts_none(place: Place) -> None:
+    schedules = place.workspace.schedules
+    await schedules.save({**DAILY, "id": "seconds", "cron": "* * * * * *"})
+    first = datetime(2026, 1, 5, tzinfo=UTC)
+    last = first + timedelta(seconds=100_000)
+    for dry_run in (True, False):
+        error = await refused(schedules.backfill("seconds", first, last, dry_run=dry_run))
+        assert isinstance(error, InvalidInput)
+        [problem] = error.problems
+        assert (problem.code, problem.path) == ("TEN-2733", "$.to")
+    assert await place.workspace.bulk.list() == []
+    first += timedelta(seconds=1)
+    counted = await schedules.backfill("seconds", first, last, dry_run=True)
+    assert counted.matched == 100_000
+
+
 async def test_no_more_instances_of_a_backfill_run_than_were_asked_for(place: Place) -> None:
     schedules = place.workspace.schedules
     await schedules.save(

@@ -1,4 +1,4 @@
-"""Values that shells complete: ids, statuses, workflows and events; silent on every error.
+"""Values that shells complete: ids, statuses and names; silent on every error.
 
 A shell waits for it at each key: no engine is loaded, and a place that does not answer is given up.
 """
@@ -50,6 +50,16 @@ def workflows(ctx: typer.Context, incomplete: str) -> Completed:
     return _beginning(incomplete, _asked(ctx, _stored_workflows, _served_workflows))
 
 
+def schedules(ctx: typer.Context, incomplete: str) -> Completed:
+    """Saved schedules."""
+    return _beginning(incomplete, _asked(ctx, _stored_schedules, _served_schedules))
+
+
+def calendars(ctx: typer.Context, incomplete: str) -> Completed:
+    """Saved calendars."""
+    return _beginning(incomplete, _asked(ctx, _stored_calendars, _served_calendars))
+
+
 def patterns(ctx: typer.Context, incomplete: str) -> Completed:
     """Events that deployed definitions name."""
     return _beginning(incomplete, _asked(ctx, _stored_patterns, _served_patterns))
@@ -82,6 +92,25 @@ async def _stored_workflows(reader: Reader) -> Completed:
 
 async def _served_workflows(client: Client) -> Completed:
     return [(id, "") for id in await client.definition_ids()]
+
+
+async def _stored_schedules(reader: Reader) -> Completed:
+    seen = reader.store.seen_by(reader.tenant)
+    return [(row.id, row.status) for row in await seen.schedules.page(reader.tenant, limit=_MOST)]
+
+
+async def _served_schedules(client: Client) -> Completed:
+    page = await client.schedules.page(limit=_MOST)
+    return [(each.id, each.status) for each in page.items]
+
+
+async def _stored_calendars(reader: Reader) -> Completed:
+    seen = reader.store.seen_by(reader.tenant)
+    return [(row.id, "") for row in await seen.calendars.page(reader.tenant, limit=_MOST)]
+
+
+async def _served_calendars(client: Client) -> Completed:
+    return [(each.id, "") for each in (await client.calendars.page(limit=_MOST)).items]
 
 
 async def _stored_patterns(reader: Reader) -> Completed:

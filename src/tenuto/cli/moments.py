@@ -26,20 +26,22 @@ def date_of(text: str, option: str) -> date:
     """A date; InvalidInput."""
     try:
         return date.fromisoformat(text)
-    except ValueError as error:
-        raise _refused(option, str(error), "Write a date, such as 2026-12-24.") from None
+    except ValueError:
+        raise _no_date(text, option, "Write a date, such as 2026-12-24.") from None
 
 
 def _read(text: str | None, option: str, zone: str, *, is_end: bool) -> datetime | None:
     if text is None:
         return None
+    advice = "Write a moment, such as 2026-12-24T09:00:00Z, or a date, such as 2026-12-24."
+    if len(text) == len("2026-12-24"):
+        try:
+            return _edge(date.fromisoformat(text), zone, is_end=is_end)
+        except (ValueError, OverflowError):
+            raise _no_date(text, option, advice) from None
     try:
-        if len(text) == len("2026-12-24"):
-            day = date.fromisoformat(text)
-            return _edge(day, zone, is_end=is_end)
         return parse_moment(text)
-    except (ValueError, OverflowError) as error:
-        advice = "Write a moment, such as 2026-12-24T09:00:00Z, or a date."
+    except ValueError as error:
         raise _refused(option, str(error), advice) from None
 
 
@@ -47,6 +49,10 @@ def _edge(day: date, zone: str, *, is_end: bool) -> datetime:
     on = day + _DAY if is_end else day
     midnight = datetime(on.year, on.month, on.day, tzinfo=ZoneInfo(zone)).astimezone(UTC)
     return midnight - _MILLISECOND if is_end else midnight
+
+
+def _no_date(text: str, option: str, advice: str) -> InvalidInput:
+    return _refused(option, f"`{text[:100]}` is not a date", advice)
 
 
 def _refused(option: str, message: str, advice: str) -> InvalidInput:

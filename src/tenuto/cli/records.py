@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from msgspec import Struct
 
+from tenuto.calendars.zones import is_zone
 from tenuto.cli.positions import Located, Positions
 from tenuto.cli.sources import read_file
 from tenuto.definition import parse_document
@@ -35,6 +36,15 @@ class Record(Struct, frozen=True, kw_only=True):
     def kind(self) -> RecordKind:
         """What it describes."""
         return kind_of(self.document)
+
+    @property
+    def zone(self) -> str:
+        """The time zone that it names; one that is none is left to those who check it."""
+        given = self.document if isinstance(self.document, dict) else {}
+        timing = given.get("timing")
+        within = timing if isinstance(timing, dict) else {}
+        zone = given.get("timezone", within.get("timezone"))
+        return zone if isinstance(zone, str) and is_zone(zone) else "UTC"
 
     async def saved_in(self, space: Workspace) -> tuple[str, int]:
         """Save it, and return its id and version; Located where it is not valid."""

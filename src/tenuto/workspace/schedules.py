@@ -121,8 +121,8 @@ class Schedules(StoredSchedules):
     ) -> BulkOperation:
         """Start the ticks from `start` to `end` that were not started; NotFound.
 
-        At most `concurrency` of its instances run at the same time. With `dry_run` the ticks are
-        only counted.
+        At most `concurrency` of its instances run at the same time. With `dry_run` the ticks of the
+        range are only counted, those included that were started. InvalidInput above 100,000.
         """
         await self.row(id)
         calculable(start, "from")

@@ -54,6 +54,9 @@ def test_private_addresses_of_callbacks_are_refused_unless_allowed() -> None:
     target = {"callbackUrl": "http://127.0.0.1:9/x"}
     with Clockwork() as world:
         assert problems(world, target=target) == [("TEN-2301", "$.target.callbackUrl")]
+        with pytest.raises(InvalidInput) as raised:
+            world.save(target=target)
+        assert "`engine.private_webhooks`" in str(raised.value.problems[0].advice)
     with Clockwork(settings=Settings(private_webhooks=True)) as world:
         assert world.save(target=target).status == "active"
 

@@ -57,6 +57,14 @@ test("a saved calendar is the same after it was in the form", () => {
   expect(calendarOf(calendarDraftOf(saved))).toEqual(saved);
 });
 
+test("a weekday that is closed stays closed, where the extended calendar has hours", () => {
+  const saved = { id: "kid", extends: "base", week: { mon: [], sat: ["10:00-14:00"] } };
+  const draft = calendarDraftOf(saved);
+  expect([draft.week.mon, draft.week.tue]).toEqual(["closed", ""]);
+  expect(calendarOf(draft)).toEqual(saved);
+  expect(calendarOf({ ...draft, week: { ...draft.week, tue: " Closed " } })["week"]).toEqual({ ...saved.week, tue: [] });
+});
+
 test("a new calendar has office hours, and its week in words", () => {
   const document = calendarOf(newCalendar("Europe/Berlin"));
   expect(weekWords(document["week"] as Record<string, string[]>)).toBe("Mon–Fri 09:00–17:00");

@@ -98,7 +98,7 @@ export interface CalendarDraft {
   name: string;
   timezone: string;
   extends: string;
-  /** By weekday: "09:00-12:00, 13:00-17:00". */
+  /** By weekday: "09:00-12:00, 13:00-17:00", or "closed"; empty: as in the calendar that it extends. */
   week: Readonly<Record<(typeof WEEKDAYS)[number], string>>;
   /** "DE, DE-BE". */
   holidays: string;
@@ -109,6 +109,7 @@ export interface CalendarDraft {
 
 const NO_WEEK = { mon: "", tue: "", wed: "", thu: "", fri: "", sat: "", sun: "" } as const;
 const OFFICE = "09:00-17:00";
+const CLOSED = "closed";
 
 export const newCalendar = (timezone: string): CalendarDraft => ({
   id: "",
@@ -129,12 +130,15 @@ export function calendarDraftOf(saved: unknown): CalendarDraft {
     name: asText(given["name"]) ?? "",
     timezone: asText(given["timezone"]) ?? "",
     extends: asText(given["extends"]) ?? "",
-    week: Object.fromEntries(WEEKDAYS.map((day) => [day, texts(week[day]).join(", ")])) as CalendarDraft["week"],
+    week: Object.fromEntries(WEEKDAYS.map((day) => [day, hoursText(week[day])])) as CalendarDraft["week"],
     holidays: asArray(given["holidays"]).map(asObject).map(holidayText).join(", "),
     dates: asArray(given["dates"]).map(asObject).map(dateText).join("\n"),
     description: asText(asObject(given["metadata"])["description"]) ?? "",
   };
 }
+
+/** A day without hours is closed, also where the calendar that is extended has some. */
+const hoursText = (hours: unknown): string => (Array.isArray(hours) && hours.length === 0 ? CLOSED : texts(hours).join(", "));
 
 /** "DE", "DE-BE", "US-CA:public+bank". */
 function holidayText(rule: JsonObject): string {
@@ -151,7 +155,7 @@ function dateText(rule: JsonObject): string {
 export function calendarOf(draft: CalendarDraft): JsonObject {
   const document: JsonObject = {};
   for (const name of ["id", "name", "timezone", "extends"] as const) if (draft[name].trim() !== "") document[name] = draft[name].trim();
-  const week = WEEKDAYS.flatMap((day) => (draft.week[day].trim() === "" ? [] : [[day, split(draft.week[day])] as const]));
+  const week = WEEKDAYS.flatMap((day) => (draft.week[day].trim() === "" ? [] : [[day, hoursOf(draft.week[day])] as const]));
   if (week.length > 0) document["week"] = Object.fromEntries(week);
   const holidays = split(draft.holidays).map((text) => {
     const [place = "", categories] = text.split(":");
@@ -166,6 +170,8 @@ export function calendarOf(draft: CalendarDraft): JsonObject {
 }
 
 const split = (text: string): string[] => text.split(",").flatMap((each) => (each.trim() === "" ? [] : [each.trim()]));
+
+const hoursOf = (text: string): string[] => (text.trim().toLowerCase() === CLOSED ? [] : split(text));
 
 function dateOf(line: string): JsonObject {
   const [date = "", ...words] = line.split(/\s+/);

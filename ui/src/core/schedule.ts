@@ -29,7 +29,13 @@ export interface ScheduleDraft {
   missing: string;
   repeated: string;
   /** What the form has no control for, and what is kept. */
-  kept: JsonObject;
+  kept: {
+    retryPolicy?: Json;
+    /** The workflow function that owns the schedule. */
+    definition?: string;
+    /** The saved moment, and how the control shows it: one that was not changed stays exact. */
+    executeAt?: { moment: string; shown: string };
+  };
 }
 
 export const OVERLAPS = [
@@ -94,6 +100,9 @@ export function draftOf(saved: unknown, toLocal: (moment: string) => string): Sc
   const dst = asObject(given["dst"]);
   const kind = "taskId" in target ? "task" : "callbackUrl" in target ? "callback" : "workflow";
   const retry = target["retryPolicy"];
+  const definition = asText(asObject(given["metadata"])["definition"]);
+  const moment = text("executeAt");
+  const shown = moment === "" ? "" : toLocal(moment);
   return {
     ...newDraft(text("timezone") || "UTC"),
     id: text("id"),
@@ -101,7 +110,7 @@ export function draftOf(saved: unknown, toLocal: (moment: string) => string): Sc
     description: asText(asObject(given["metadata"])["description"]) ?? "",
     type: given["type"] === "one-time" ? "one-time" : "recurring",
     cron: text("cron"),
-    executeAt: text("executeAt") === "" ? "" : toLocal(text("executeAt")),
+    executeAt: shown,
     startDate: text("startDate"),
     endDate: text("endDate"),
     target: kind,
@@ -116,7 +125,11 @@ export function draftOf(saved: unknown, toLocal: (moment: string) => string): Sc
     onNonWorking: text("onNonWorking") || "skip",
     missing: asText(dst["missing"]) ?? "next",
     repeated: asText(dst["repeated"]) ?? "first",
-    kept: retry === undefined ? {} : { retryPolicy: retry },
+    kept: {
+      ...(retry === undefined ? {} : { retryPolicy: retry as Json }),
+      ...(definition == null ? {} : { definition }),
+      ...(moment === "" ? {} : { executeAt: { moment, shown } }),
+    },
   };
 }
 
@@ -135,13 +148,17 @@ export function documentOf(draft: ScheduleDraft, fromLocal: (text: string) => st
     add("endDate", draft.endDate);
     if (draft.missing !== "next" || draft.repeated !== "first") document["dst"] = { missing: draft.missing, repeated: draft.repeated };
   } else if (draft.executeAt !== "") {
-    document["executeAt"] = fromLocal(draft.executeAt);
+    const { executeAt } = draft.kept;
+    document["executeAt"] = draft.executeAt === executeAt?.shown ? executeAt.moment : fromLocal(draft.executeAt);
   }
   document["catchUp"] = { mode: draft.catchUp, ...(draft.span.trim() === "" ? {} : { window: draft.span.trim() }) };
   add("jitter", draft.jitter);
   add("calendar", draft.calendar);
   if (draft.calendar.trim() !== "") document["onNonWorking"] = draft.onNonWorking;
-  if (draft.description.trim() !== "") document["metadata"] = { description: draft.description.trim() };
+  const metadata: JsonObject = {};
+  if (draft.description.trim() !== "") metadata["description"] = draft.description.trim();
+  if (draft.kept.definition !== undefined) metadata["definition"] = draft.kept.definition;
+  if (Object.keys(metadata).length > 0) document["metadata"] = metadata;
   if (draft.input.trim() === "") return { document, inputProblem: null };
   try {
     document["input"] = JSON.parse(draft.input) as Json;
@@ -154,7 +171,7 @@ export function documentOf(draft: ScheduleDraft, fromLocal: (text: string) => st
 function targetOf({ target, targetId, version, kept }: ScheduleDraft): JsonObject {
   const id = targetId.trim();
   if (target === "task") return { taskId: id };
-  if (target === "callback") return { callbackUrl: id, ...kept };
+  if (target === "callback") return { callbackUrl: id, ...(kept.retryPolicy === undefined ? {} : { retryPolicy: kept.retryPolicy }) };
   return { workflowId: id, ...(/^\d+$/.test(version.trim()) ? { version: Number(version) } : {}) };
 }
 

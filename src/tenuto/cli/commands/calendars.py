@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tenuto.cli import completion
 from tenuto.cli.backends.place import STORE
 from tenuto.cli.commands.options import (
     Cursor,
@@ -19,6 +20,8 @@ from tenuto.cli.commands.options import (
 )
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from tenuto.cli.backends.backend import Backend
 
 calendars = typer.Typer(
@@ -27,7 +30,10 @@ calendars = typer.Typer(
     no_args_is_help=True,
 )
 
-CalendarId = Annotated[str, typer.Argument(metavar="ID", help="As `list` shows it.")]
+CalendarId = Annotated[
+    str,
+    typer.Argument(metavar="ID", help="As `list` shows it.", autocompletion=completion.calendars),
+]
 
 
 @calendars.command("list")
@@ -155,13 +161,17 @@ def days(
 
     async def work(backend: Backend) -> int:
         from datetime import date, timedelta
+        from zoneinfo import ZoneInfo
 
         from tenuto.cli import exits
         from tenuto.cli.moments import date_of
         from tenuto.cli.views.calendars import as_json, days_table
         from tenuto.cli.views.terminal import show as shown, show_json
 
-        first = backend.clock.now().date() if start is None else date_of(start, "--from")
+        if start is None:
+            first = backend.clock.now().astimezone(ZoneInfo(await _zone(backend, id))).date()
+        else:
+            first = date_of(start, "--from")
         month = min(timedelta(days=30), date.max - first)
         last = first + month if end is None else date_of(end, "--to")
         found = await backend.space.calendars.days(id, first, last)
@@ -219,7 +229,7 @@ def add(
     *,
     start: Annotated[
         str | None,
-        typer.Option("--from", metavar="MOMENT", help="When it begins; without it, now."),
+        typer.Option("--from", metavar="MOMENT|DATE", help="When it begins; without it, now."),
     ] = None,
     store: Store = STORE,
     output: Output = "table",
@@ -235,12 +245,55 @@ def add(
         from tenuto.cli.views.calendars import as_json, show_span
         from tenuto.cli.views.terminal import show_json
 
-        moment = moment_of(start, "--from") or backend.clock.now()
+        zone = "UTC" if start is None else await _zone(backend, id)
+        moment = moment_of(start, "--from", zone) or backend.clock.now()
         found = await backend.space.calendars.add(id, moment, duration)
         if output == "json":
             show_json(as_json(found))
         else:
             show_span(found)
+        return exits.DONE
+
+    perform_on(store, work, output)
+
+
+@calendars.command("between")
+def between(
+    id: CalendarId,
+    *,
+    start: Annotated[
+        str, typer.Option("--from", metavar="MOMENT|DATE", help="The earlier moment.")
+    ],
+    end: Annotated[
+        str,
+        typer.Option("--to", metavar="MOMENT|DATE", help="The later one; a date is included."),
+    ],
+    store: Store = STORE,
+    output: Output = "table",
+) -> None:
+    """Calculate the working time between two moments, and show how it was counted.
+
+    Dates are those of the calendar's zone.
+
+    tenuto calendars between berlin --from 2026-12-21 --to 2026-12-31
+    """
+
+    async def work(backend: Backend) -> int:
+        from typing import cast
+
+        from tenuto.cli import exits
+        from tenuto.cli.moments import end_of, moment_of
+        from tenuto.cli.views.calendars import as_json, show_working_time
+        from tenuto.cli.views.terminal import show_json
+
+        zone = await _zone(backend, id)
+        first, last = moment_of(start, "--from", zone), end_of(end, "--to", zone)
+        part = backend.space.calendars
+        found = await part.between(id, cast("datetime", first), cast("datetime", last))
+        if output == "json":
+            show_json(as_json(found))
+        else:
+            show_working_time(found)
         return exits.DONE
 
     perform_on(store, work, output)
@@ -267,3 +320,12 @@ def remove(
         return exits.DONE
 
     perform_on(store, work, output, reason=reason)
+
+
+async def _zone(backend: Backend, id: str) -> str:
+    """The time zone of a calendar, which it may have from one that it extends; NotFound."""
+    part = backend.space.calendars
+    found = await part.get(id)
+    while found.timezone is None and found.extends is not None:
+        found = await part.get(found.extends)
+    return found.timezone or "UTC"

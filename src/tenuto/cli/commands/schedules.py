@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from tenuto.cli.backends.backend import Backend
-    from tenuto.workspace.schedule_values import SavedSchedule
+    from tenuto.cli.records import Record
+    from tenuto.workspace.schedule_values import SavedSchedule, SchedulePreview
 
 schedules = typer.Typer(
     name="schedules",
@@ -33,7 +34,10 @@ schedules = typer.Typer(
     no_args_is_help=True,
 )
 
-ScheduleId = Annotated[str, typer.Argument(metavar="ID", help="As `list` shows it.")]
+ScheduleId = Annotated[
+    str,
+    typer.Argument(metavar="ID", help="As `list` shows it.", autocompletion=completion.schedules),
+]
 Count = Annotated[int, typer.Option("--count", min=1, max=200, help="How many ticks.")]
 
 
@@ -55,7 +59,12 @@ def list_them(
     ] = None,
     calendar: Annotated[
         str | None,
-        typer.Option("--calendar", metavar="ID", help="All that name this calendar."),
+        typer.Option(
+            "--calendar",
+            metavar="ID",
+            help="All that name this calendar.",
+            autocompletion=completion.calendars,
+        ),
     ] = None,
     limit: Limit = 20,
     cursor: Cursor = None,
@@ -125,7 +134,7 @@ def set_(
         record = read_record(file)
         part = backend.space.schedules
         if dry_run:
-            return await _foresee(backend, record.document, output)
+            return await _foresee(backend, record, output)
         try:
             saved = await part.save(record.document)
         except InvalidInput as error:
@@ -139,23 +148,35 @@ def set_(
     perform_on(store, work, output, reason=reason)
 
 
-async def _foresee(backend: Backend, document: object, output: str) -> int:
+async def _foresee(backend: Backend, record: Record, output: str) -> int:
     from tenuto.cli import exits
     from tenuto.cli.views.calendars import as_json
-    from tenuto.cli.views.schedules import preview_table
+    from tenuto.cli.views.schedules import preview_table, say_problems
     from tenuto.cli.views.terminal import say, show as shown, show_json
-    from tenuto.model.errors import InvalidInput
 
-    found = await backend.space.schedules.preview_document(document)  # type: ignore[arg-type]
-    if not found.valid:
-        raise InvalidInput("the schedule cannot be saved", list(found.problems))
+    found = await _previewed(backend, record)
     if output == "json":
         show_json(as_json(found))
         return exits.DONE
-    zone = document.get("timezone") if isinstance(document, dict) else None
+    say_problems(found.problems)
     say(f"{found.in_words}; nothing is saved")
-    shown(preview_table(found.items, zone if isinstance(zone, str) else "UTC"))
+    shown(preview_table(found.items, record.zone))
     return exits.DONE
+
+
+async def _previewed(
+    backend: Backend, record: Record, *, count: int = 10, after: datetime | None = None
+) -> SchedulePreview:
+    """The next ticks of a file's schedule; Located where it cannot be saved."""
+    from tenuto.cli.positions import Located
+    from tenuto.model.errors import InvalidInput
+
+    part = backend.space.schedules
+    found = await part.preview_document(record.document, count=count, after=after)
+    if not found.valid:
+        error = InvalidInput("the schedule cannot be saved", list(found.problems))
+        raise Located(error, record.positions)
+    return found
 
 
 @schedules.command("pause")
@@ -163,6 +184,7 @@ def pause(
     id: ScheduleId,
     *,
     note: Annotated[str | None, typer.Option("--note", help="Why, for those who see it.")] = None,
+    reason: Reason = None,
     store: Store = STORE,
     output: Output = "table",
 ) -> None:
@@ -170,16 +192,26 @@ def pause(
 
     tenuto schedules pause nightly --note "the warehouse is moving"
     """
-    _change(store, output, "paused", lambda backend: backend.space.schedules.pause(id, note))
+
+    async def change(backend: Backend) -> SavedSchedule:
+        return await backend.space.schedules.pause(id, note)
+
+    _change(store, output, "paused", change, reason)
 
 
 @schedules.command("resume")
-def resume(id: ScheduleId, *, store: Store = STORE, output: Output = "table") -> None:
+def resume(
+    id: ScheduleId, *, reason: Reason = None, store: Store = STORE, output: Output = "table"
+) -> None:
     """Resume a schedule after a pause, from now on.
 
     tenuto schedules resume nightly
     """
-    _change(store, output, "active again", lambda backend: backend.space.schedules.resume(id))
+
+    async def change(backend: Backend) -> SavedSchedule:
+        return await backend.space.schedules.resume(id)
+
+    _change(store, output, "active again", change, reason)
 
 
 @schedules.command("trigger")
@@ -188,7 +220,7 @@ def trigger(
     *,
     at: Annotated[
         str | None,
-        typer.Option("--at", metavar="MOMENT", help="The nominal time; without it, now."),
+        typer.Option("--at", metavar="MOMENT|DATE", help="The nominal time; without it, now."),
     ] = None,
     reason: Reason = None,
     store: Store = STORE,
@@ -205,7 +237,9 @@ def trigger(
         from tenuto.cli.views.schedules import show_tick, tick_json
         from tenuto.cli.views.terminal import show_json
 
-        tick = await backend.space.schedules.trigger(id, moment_of(at, "--at"))
+        part = backend.space.schedules
+        zone = None if at is None else (await part.get(id)).timezone
+        tick = await part.trigger(id, moment_of(at, "--at", zone or "UTC"))
         if output == "json":
             show_json(tick_json(tick))
         else:
@@ -271,7 +305,8 @@ def backfill(  # noqa: PLR0913 - one for each option
         if output == "json":
             show_json(operation_json(found))
         elif found.id is None:
-            shown(f"{found.matched:,} ticks; those that were started already stay as they are")
+            ticks = "1 tick" if found.matched == 1 else f"{found.matched:,} ticks"
+            shown(f"{ticks} in this range; those that were started already stay as they are")
         else:
             show_operation(found, is_json=False)
             if found.status == "running":
@@ -305,22 +340,18 @@ def preview(
         from tenuto.cli import exits
         from tenuto.cli.moments import moment_of
         from tenuto.cli.records import read_record
-        from tenuto.cli.views.schedules import preview_table, tick_json
+        from tenuto.cli.views.schedules import preview_table, say_problems, tick_json
         from tenuto.cli.views.terminal import say, show as shown, show_json
-        from tenuto.model.errors import InvalidInput
 
         part = backend.space.schedules
         words: str | None
         if Path(id_or_file).suffix in (".json", ".yaml", ".yml"):
-            document = read_record(Path(id_or_file)).document
-            found = await part.preview_document(
-                document, count=count, after=moment_of(start, "--from")
-            )
-            if not found.items and not found.valid:
-                raise InvalidInput("the schedule cannot be previewed", list(found.problems))
+            record = read_record(Path(id_or_file))
+            zone = record.zone
+            after = moment_of(start, "--from", zone)
+            found = await _previewed(backend, record, count=count, after=after)
             items, words = found.items, found.in_words
-            named = document.get("timezone") if isinstance(document, dict) else None
-            zone = named if isinstance(named, str) else "UTC"
+            say_problems(found.problems)
         else:
             saved = await part.get(id_or_file)
             zone, words = saved.timezone or "UTC", saved.in_words
@@ -402,6 +433,7 @@ def _change(
     output: str,
     done: str,
     change: Callable[[Backend], Awaitable[SavedSchedule]],
+    reason: str | None,
 ) -> NoReturn:
     async def work(backend: Backend) -> int:
         from tenuto.cli import exits
@@ -418,7 +450,7 @@ def _change(
             shown(f"✓ {saved.id} is {done}{then}")
         return exits.DONE
 
-    perform_on(store, work, output)
+    perform_on(store, work, output, reason=reason)
 
 
 def _show(store: str, output: str, find: Callable[[Backend], Awaitable[SavedSchedule]]) -> NoReturn:

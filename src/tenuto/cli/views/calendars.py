@@ -86,8 +86,18 @@ def days_table(found: Sequence[CalendarDay]) -> Text:
 
 
 def show_span(found: WorkingSpan) -> None:
-    """A calculation, and how it was counted."""
+    """When working time is over, and how it was counted."""
     show(f"{iso(found.at)}")
+    _say_days(found)
+
+
+def show_working_time(found: WorkingSpan) -> None:
+    """The working time of a span, and how it was counted."""
+    show(found.working_time)
+    _say_days(found)
+
+
+def _say_days(found: WorkingSpan) -> None:
     days = "1 working day" if found.working_days == 1 else f"{found.working_days:,} working days"
     say(f"  {found.working_time} of working time on {days} from {iso(found.start)}")
     for each in found.days:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, cast
 from zoneinfo import ZoneInfo
@@ -11,6 +11,7 @@ from tenuto.access.shown import plain
 from tenuto.cli.views.tables import cell, table_of
 from tenuto.cli.views.terminal import ago, say, say_command, show
 from tenuto.model.durations import iso
+from tenuto.model.errors import Problem
 from tenuto.model.json import Object
 from tenuto.model.moments import spelled
 from tenuto.workspace.schedule_values import PreviewedTick, SavedSchedule, TickRecord
@@ -155,11 +156,16 @@ def _maker(found: SavedSchedule) -> str:
     return f"{plain(metadata.created_by)} at {iso(metadata.created_at)}"
 
 
-def show_saved(saved: SavedSchedule) -> None:
-    """That a schedule is saved, and when it starts something next."""
-    for problem in saved.problems:
+def say_problems(problems: Iterable[Problem]) -> None:
+    """What is to be known of a schedule that can be saved."""
+    for problem in problems:
         say(f"  {problem.code} {problem.path}: {problem.message}", style="yellow")
         say(f"    {problem.advice}")
+
+
+def show_saved(saved: SavedSchedule) -> None:
+    """That a schedule is saved, and when it starts something next."""
+    say_problems(saved.problems)
     following = saved.next_execution
     then = "" if following is None else f"; next at {iso(following)}"
     show(f"✓ schedule {saved.id}@{saved.version}: {saved.in_words}{then}")

@@ -276,6 +276,8 @@ class Schedules:
     ) -> ScheduleRow:
         """Save a schedule; unchanged content changes nothing.
 
+        One that a workflow function owns stays its own, also if the document does not say so.
+
         InvalidInput with all problems. Conflict where `is_new` and there is one, or unless
         `only_after` is its revision (0: there is none). QuotaExceeded.
         """
@@ -284,7 +286,6 @@ class Schedules:
             errors = [each for each in checked.problems if each.severity == "error"]
             raise InvalidInput("the schedule cannot be saved", errors)
         schedule = checked.schedule
-        content = msgspec.json.encode(write_schedule(schedule), order="deterministic")
         for _ in range(_MOST_TRIES):
             row = await self._store.schedules.get(tenant, schedule.id)
             if is_new and row is not None:
@@ -295,6 +296,9 @@ class Schedules:
                 used = await self._store.schedules.stored(tenant, most)
                 refuse_beyond("schedules", used, most)
             else:
+                schedule = self._owned(schedule, row)
+            content = msgspec.json.encode(write_schedule(schedule), order="deterministic")
+            if row is not None:
                 if row.content == content:
                     return row
                 row = await self._answered(await self._advanced(row), schedule)
@@ -303,6 +307,13 @@ class Schedules:
                 self._hint.set()
                 return saved
         raise _busy(schedule.id)
+
+    def _owned(self, schedule: Schedule, row: ScheduleRow) -> Schedule:
+        """The schedule with the workflow function that owns the saved one."""
+        there = self._firing.documents.of(row).schedule
+        if schedule.definition is not None or there is None:
+            return schedule
+        return replace(schedule, definition=there.definition)
 
     async def _saved_row(
         self,

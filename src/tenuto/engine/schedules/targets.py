@@ -67,12 +67,13 @@ class Targets:
         target = schedule.target
         if not isinstance(target, CallbackTarget):
             return []
+        path, advice = "$.target.callbackUrl", "Write it as https://HOST/PATH."
         problem = url_problem(target.callback_url)
         if problem is None and not self._shared.settings.private_webhooks:
             problem = private_problem(target.callback_url)
+            advice = "Name a public address, or allow private ones: `engine.private_webhooks`."
         if problem is None:
             return []
-        path, advice = "$.target.callbackUrl", "Write it as https://HOST/PATH."
         return [Problem(code="TEN-2301", path=path, message=problem, advice=advice)]
 
     def workflow_id(self, schedule: Schedule) -> str:

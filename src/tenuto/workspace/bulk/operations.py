@@ -11,7 +11,7 @@ from tenuto.model.checks import aware, converted, refuse_bad_ids, refuse_bad_tex
 from tenuto.model.errors import InvalidInput, Problem
 from tenuto.store.parts.bulk import BulkPlace, BulkRow
 from tenuto.workspace.bulk.request import BulkAsked, Overlap, Which
-from tenuto.workspace.bulk.runner import BulkRunner, no_operation, read_row
+from tenuto.workspace.bulk.runner import MOST_COUNTED, BulkRunner, no_operation, read_row
 from tenuto.workspace.values import (
     BulkFailure,
     BulkOperation,
@@ -109,7 +109,10 @@ class BulkOperations:
         dry_run: bool = False,
         key: str | None = None,
     ) -> BulkOperation:
-        """Start the ticks of a schedule from `start` to `end`; with `dry_run` only count them."""
+        """Start the ticks of a schedule from `start` to `end`; with `dry_run` only count them.
+
+        InvalidInput where there are more than `MOST_COUNTED`.
+        """
         within(concurrency, "concurrency", 1, MOST_AT_ONCE)
         given = {
             "target": "ticks",
@@ -156,12 +159,16 @@ class BulkOperations:
                 advice="Say at least one thing: a status, a workflow, ids.",
             )
             raise InvalidInput("an action over everything is not taken", [problem])
+        is_counted = is_dry or asked.is_backfill
+        count = await self._runner.count(self._tenant, asked, MOST_COUNTED + 1) if is_counted else 0
+        if asked.is_backfill and count > MOST_COUNTED:
+            raise _too_many_ticks()
         if is_dry:
             return BulkOperation(
                 target=_target(asked),
                 action=asked.action,
                 status="dry-run",
-                matched=await self._runner.count(self._tenant, asked),
+                matched=min(count, MOST_COUNTED),
                 done=0,
                 failed=0,
                 failures=(),
@@ -169,6 +176,16 @@ class BulkOperations:
             )
         refuse_bad_ids(key=key)
         return _found(await self._runner.ask(self._tenant, asked, key))
+
+
+def _too_many_ticks() -> InvalidInput:
+    problem = Problem(
+        code="TEN-2733",
+        path="$.to",
+        message=f"there are more than {MOST_COUNTED:,} ticks in this range",
+        advice="Name a shorter range, and then the next one.",
+    )
+    return InvalidInput("the backfill is too large", [problem])
 
 
 def _found(row: BulkRow) -> BulkOperation:

@@ -37,7 +37,7 @@ LOOK_SOON = 1.0
 A_TURN = timedelta(milliseconds=50)
 """So long a backfill that waits for instances leaves the turns to others."""
 MOST_COUNTED = 100_000
-"""A dry run counts no further."""
+"""A dry run counts no further, and a backfill has no more ticks."""
 
 _ALL = 10_000
 _A_MOMENT = timedelta(milliseconds=1)
@@ -106,10 +106,11 @@ class BulkRunner:
         self._hint.set()
         return there
 
-    async def count(self, tenant: str, asked: BulkAsked) -> int:
-        """How many the filter finds now, up to `MOST_COUNTED`."""
+    async def count(self, tenant: str, asked: BulkAsked, most: int = MOST_COUNTED) -> int:
+        """How many the filter finds now, up to `most`."""
         engine = self._engine
-        return await _counted(Selection(engine, tenant, asked, engine.clock.now() + _A_MOMENT))
+        selection = Selection(engine, tenant, asked, engine.clock.now() + _A_MOMENT)
+        return await _counted(selection, most=most)
 
     async def get(self, tenant: str, id: str) -> BulkRow:
         """An operation of a tenant; NotFound."""
@@ -288,14 +289,16 @@ class BulkRunner:
         )
 
 
-async def _counted(selection: Selection, cursor: str | None = None) -> int:
-    """How many items there are from a cursor on, up to `MOST_COUNTED`."""
+async def _counted(
+    selection: Selection, cursor: str | None = None, *, most: int = MOST_COUNTED
+) -> int:
+    """How many items there are from a cursor on, up to `most`."""
     count = 0
     while True:
         found = await selection.page(cursor, 1_000)
         count, cursor = count + len(found.ids), found.cursor
-        if cursor is None or count >= MOST_COUNTED:
-            return min(count, MOST_COUNTED)
+        if cursor is None or count >= most:
+            return min(count, most)
 
 
 def _stopped(row: BulkRow, by: str) -> bytes:

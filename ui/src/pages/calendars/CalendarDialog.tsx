@@ -53,10 +53,10 @@ export function CalendarDialog({ calendar, onClose }: { calendar?: Shape<"SavedC
         {text("extends", "Extends", { help: "Another calendar, whose days it inherits." })}
       </div>
       <fieldset className={styles["week"]}>
-        <legend>Working hours</legend>
+        <legend>Working hours, or closed</legend>
         {WEEKDAYS.map((day, place) => (
           <Field key={day} label={DAYS[place] ?? day} problem={at(`$.week.${day}`)}>
-            {(ids) => <TextInput {...ids} placeholder="none" value={draft.week[day]} onChange={({ target }) => change({ week: { ...draft.week, [day]: target.value } })} />}
+            {(ids) => <TextInput {...ids} placeholder={draft.extends.trim() === "" ? "closed" : "inherited"} value={draft.week[day]} onChange={({ target }) => change({ week: { ...draft.week, [day]: target.value } })} />}
           </Field>
         ))}
       </fieldset>

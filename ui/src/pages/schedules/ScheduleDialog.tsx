@@ -10,6 +10,7 @@ import { Field, TextInput } from "../../kit/Field";
 import { visible } from "../../kit/JsonView";
 import { JsonEditor } from "../../kit/JsonEditor";
 import { fromLocalInput, ownZone, toLocalInput } from "../../kit/localMoments";
+import { Notice } from "../../kit/Notice";
 import { Select } from "../../kit/Select";
 import { ErrorState } from "../../kit/States";
 import { toast } from "../../kit/toast";
@@ -32,7 +33,7 @@ const TARGET_LABELS = { workflow: "Workflow", task: "Task", callback: "Address" 
 
 /** Creates a schedule, or changes one, with what the service says of it while it is typed. */
 export function ScheduleDialog({ schedule, workflow, onClose }: { schedule?: Schedule; workflow?: string; onClose: () => void }) {
-  const [draft, setDraft] = useState<ScheduleDraft>(() => (schedule === undefined ? newDraft(ownZone(), workflow) : draftOf(schedule, toLocalInput)));
+  const [draft, setDraft] = useState<ScheduleDraft>(() => (schedule === undefined ? newDraft(ownZone(), workflow) : draftOf(schedule, (moment) => toLocalInput(moment, "seconds"))));
   const [touched, setTouched] = useState<ReadonlySet<string>>(new Set());
   const [, navigate] = useLocation();
   const { document, inputProblem } = useMemo(() => documentOf(draft, fromLocalInput), [draft]);
@@ -85,6 +86,7 @@ export function ScheduleDialog({ schedule, workflow, onClose }: { schedule?: Sch
       onConfirm={() => save.mutate(undefined)}
       onClose={onClose}
     >
+      {draft.kept.definition !== undefined && <Notice tone="amber">{`The code of ${visible(draft.kept.definition)} owns this schedule: its next deployment may change it back, or remove it.`}</Notice>}
       <div className={styles["form"]}>
         <div className={styles["fields"]}>
           <div className={styles["pair"]}>
@@ -115,7 +117,7 @@ export function ScheduleDialog({ schedule, workflow, onClose }: { schedule?: Sch
             </>
           ) : (
             <Field label="At" help="In your time zone." problem={at("executeAt")}>
-              {(ids) => <TextInput {...ids} type="datetime-local" value={draft.executeAt} onChange={({ target }) => change({ executeAt: target.value })} />}
+              {(ids) => <TextInput {...ids} type="datetime-local" step={1} value={draft.executeAt} onChange={({ target }) => change({ executeAt: target.value })} />}
             </Field>
           )}
           <div className={styles["pair"]}>

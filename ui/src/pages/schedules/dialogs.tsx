@@ -89,14 +89,14 @@ export function BackfillDialog({ schedule: { id }, onClose }: Props) {
   return (
     <Confirm
       title="Backfill"
-      action={count.data === undefined ? "Count" : `Start ${counted(count.data.matched, "tick")}`}
+      action={count.data === undefined ? "Count" : "Start what was not started"}
       isPending={count.isPending || begin.isPending}
       isReady={from !== "" && to !== "" && /^\d+$/.test(concurrency) && count.data?.matched !== 0}
       error={count.error ?? begin.error}
       onClose={onClose}
       onConfirm={() => (count.data === undefined ? count.mutate(undefined) : begin.mutate(undefined))}
     >
-      <p>Starts the times of a range that were not started: first it counts them, then it begins, with progress, and can be stopped.</p>
+      <p>Starts the times of a range that were not started: first it counts the times of the range, then it begins, with progress, and can be stopped.</p>
       <div className={styles["pair"]}>
         <Field label="From" help="In your time zone.">
           {(ids) => <TextInput {...ids} type="datetime-local" value={from} onChange={({ target }) => change(setFrom)(target.value)} />}
@@ -109,7 +109,7 @@ export function BackfillDialog({ schedule: { id }, onClose }: Props) {
         </Field>
         <Field label="If the one before still runs">{(ids) => <Select {...ids} options={OVERLAPS} value={overlap} onChange={({ target }) => change(setOverlap)(target.value)} />}</Field>
       </div>
-      {count.data !== undefined && <Notice tone={count.data.matched === 0 ? "amber" : "blue"}>{count.data.matched === 0 ? "Everything in this range was started already." : `${counted(count.data.matched, "tick")} of this range ${count.data.matched === 1 ? "is" : "are"} started.`}</Notice>}
+      {count.data !== undefined && <Notice tone={count.data.matched === 0 ? "amber" : "blue"}>{count.data.matched === 0 ? "No time of the schedule is in this range." : `${counted(count.data.matched, "tick")} in this range; those that were started already stay as they are.`}</Notice>}
     </Confirm>
   );
 }
