@@ -169,6 +169,25 @@ async def test_a_calendar_that_one_changes_is_known_to_the_other(
     assert newest.version == max(each.version for each in found)
 
 
+async def test_a_calendar_that_one_changes_moves_the_ticks_that_the_other_fires(
+    apps: tuple[Tenuto, Tenuto],
+) -> None:
+    one, two = apps
+    days = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+    week: Object = {day: ["00:00-23:59"] for day in days}
+    office: Object = {"id": "office", "timezone": "UTC", "week": week}
+    await one.engine.calendars.save("default", office, by="ada")
+    document = every_second("s", cron="0 10 * * *", calendar="office")
+    saved = await one.engine.schedules.save("default", document, by=None)
+    assert saved.next_tick is not None
+    off: Object = {"date": saved.next_tick.date().isoformat(), "hours": [], "name": "off"}
+    await two.engine.calendars.save("default", office | {"dates": [off]}, by="ada")
+    later = saved.next_tick + timedelta(days=1)
+    async with asyncio.timeout(30):
+        while (await one.engine.schedules.get("default", "s")).next_tick != later:
+            await one.engine.clock.sleep(0.1)
+
+
 async def test_eight_that_save_the_same_schedule_at_once_make_one(
     apps: tuple[Tenuto, Tenuto],
 ) -> None:
