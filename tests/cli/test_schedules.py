@@ -62,6 +62,13 @@ def test_schedules_are_saved_shown_previewed_and_removed(terminal: Terminal) -> 
     assert (near.code, "TEN-3080" in near.err) == (3, True)
 
 
+def test_the_days_of_a_calendar_end_with_the_last_date(terminal: Terminal) -> None:
+    made(terminal)
+    ended = terminal.call("calendars", "days", "berlin", "--from", "9999-12-20", "-o", "json")
+    assert ended.code == 0, ended.err
+    assert [ended.json["items"][at]["date"] for at in (0, -1)] == ["9999-12-20", "9999-12-31"]
+
+
 def test_a_list_without_schedules_leads_on(terminal: Terminal) -> None:
     terminal.call("migrate")
     assert "tenuto schedules set FILE" in terminal.call("schedules", "list").err
