@@ -158,6 +158,9 @@ def test_a_preview_of_a_file_shows_all_problems_with_their_places(terminal: Term
         assert (refused.code, refused.out) == (2, "")
         assert "TEN-2726" in refused.err
         assert "wrong.json:1:" in refused.err
+    nowhere = write(terminal, "nowhere.json", {**SCHEDULE, "timezone": "Berlin"})
+    refused = terminal.call("schedules", "preview", str(nowhere), "--from", "2026-12-24")
+    assert (refused.code, "TEN-2711" in refused.err) == (2, True)
     missing = write(terminal, "missing.json", {**SCHEDULE, "target": target})
     refused = terminal.call("schedules", "preview", str(missing))
     assert (refused.code, "TEN-2730" in refused.err) == (2, True), "its times could be shown"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from zoneinfo import ZoneInfo
 
 from msgspec import Struct
 
-from tenuto.calendars.zones import is_zone
 from tenuto.cli.positions import Located, Positions
 from tenuto.cli.sources import read_file
 from tenuto.definition import parse_document
@@ -44,7 +44,10 @@ class Record(Struct, frozen=True, kw_only=True):
         timing = given.get("timing")
         within = timing if isinstance(timing, dict) else {}
         zone = given.get("timezone", within.get("timezone"))
-        return zone if isinstance(zone, str) and is_zone(zone) else "UTC"
+        try:
+            return ZoneInfo(zone).key if isinstance(zone, str) else "UTC"
+        except (KeyError, ValueError, OSError):
+            return "UTC"
 
     async def saved_in(self, space: Workspace) -> tuple[str, int]:
         """Save it, and return its id and version; Located where it is not valid."""
