@@ -187,6 +187,8 @@ def command_of(name: str) -> TyperCommand:
 
 
 LOOKS = {
+    *("calendars add", "calendars between", "calendars days", "calendars list", "calendars show"),
+    *("schedules list", "schedules preview", "schedules show", "schedules ticks"),
     *("audit export", "audit list", "audit verify", "bulk list", "bulk show", "completion"),
     *("dead-letters groups", "dead-letters list", "dead-letters show", "doctor"),
     *("events list", "events show", "explain", "history", "keys list", "list", "logs", "schema"),

@@ -21,9 +21,11 @@ ENGINE = [
     "orders",
     "publish",
     "recover",
+    "schedule",
     "skip",
     "start",
     "stub",
+    "ticks",
     "twin",
     "writes",
 ]

@@ -69,6 +69,7 @@ def test_a_schedule_is_made_with_a_preview_seen_ticking_paused_and_resumed(
         .or_(page.get_by_text("every second Europe/Berlin"))
         .first
     ).to_be_visible()
+    expect(page.get_by_text("Paused: while we look.")).to_have_count(0)
     schedule = server.api("GET", "/schedules")["items"][0]
     assert schedule["status"] == "active"
     page.goto(f"{server.url}/instances/{id}")

@@ -23,7 +23,7 @@ A_SECOND = timedelta(seconds=1)
 @pytest.mark.asyncio
 async def test_every_tick_is_started_once_however_processes_are_killed(tmp_path: Path) -> None:
     started = await _kill_in_turn(tmp_path, schedules=10, kills=2, chance=random.Random(3))
-    assert started > 30, "vacuous: hardly anything was due"
+    assert started > 20, "vacuous: hardly anything was due"
 
 
 @pytest.mark.soak

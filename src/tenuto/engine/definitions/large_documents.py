@@ -22,7 +22,7 @@ _Job: TypeAlias = Callable[[], bool]
 LARGE = DEFAULT_BOUNDS.large_document
 _MOST_WAITING = 20
 """The most large documents of a tenant that may wait: each is kept in memory until its turn."""
-_SWITCH_SECONDS = 0.0001
+_SWITCH_SECONDS = 0.00005
 """How long the thread keeps the interpreter from the loop, which needs it many times a request."""
 
 _COLLECT_SECONDS = 0.01

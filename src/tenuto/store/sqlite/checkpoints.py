@@ -21,9 +21,9 @@ from tenuto.store.sqlite.workers import Worker
 
 log = logging.getLogger("tenuto.sqlite")
 
-CHECKPOINT_PAGES = 4_000
-"""So many new pages of the write-ahead log are moved at once: 16 MB."""
-FULL_PAGES = 16_000
+CHECKPOINT_PAGES = 2_500
+"""So many new pages of the write-ahead log are moved at once: 10 MB."""
+FULL_PAGES = 7_500
 """From so many pages on the log is begun anew, whether or not commits leave a moment for it."""
 
 

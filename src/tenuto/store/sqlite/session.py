@@ -28,9 +28,9 @@ def as_json(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
 
-MOST_LOG_PAGES = 32_000
-"""From here on a commit moves the write-ahead log into the database itself (128 MB): what is
-written faster than that can be done beside it has to wait."""
+MOST_LOG_PAGES = 10_000
+"""From here on a commit moves the write-ahead log into the database itself (40 MB): what is written
+faster than that can be done beside it has to wait."""
 IN_MEMORY = ":memory:"
 """The path of a database that is no file."""
 
