@@ -190,7 +190,7 @@ def beside_calendar(value: JSON, read: object) -> object:
     """A duration that was read, as one in working time: a calendar stands beside it."""
     if not isinstance(read, Duration | timedelta):
         return read
-    return parse_working_duration(value)
+    return parse_working_duration(value.get("duration") if isinstance(value, dict) else value)
 
 
 class LengthOrTemplate:

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
 
-import { fromLocalInput, toLocalInput } from "../kit/localMoments";
 import { documentOf, draftOf, failedInARow, fieldOf, newDraft, problemText, skipWords, spanWords, tickReason, tickStatus, tickSummary, tickWords } from "./schedule";
 
 const same = (text: string) => text;
@@ -38,15 +37,6 @@ test("a saved schedule is the same after it was in the form", () => {
 test("a schedule of a workflow function stays its own after it was in the form", () => {
   const saved = { id: "report.cron", type: "recurring", cron: "@daily", timezone: "UTC", target: { workflowId: "report" }, overlap: "skip", catchUp: { mode: "one" }, metadata: { definition: "report" } };
   expect(documentOf(draftOf(saved, same), same).document).toEqual(saved);
-});
-
-test("a moment that was not changed keeps what the control does not show, and one that was is written as it stands", () => {
-  const saved = { type: "one-time", executeAt: "2026-12-24T09:00:30.500Z", target: { workflowId: "order" }, overlap: "skip", catchUp: { mode: "one" } };
-  const draft = draftOf(saved, (moment) => toLocalInput(moment, "seconds"));
-  expect(draft.executeAt).toMatch(/:30$/);
-  expect(documentOf(draft, fromLocalInput).document).toEqual(saved);
-  const changed = { ...draft, executeAt: draft.executeAt.replace(/:30$/, ":31") };
-  expect(documentOf(changed, fromLocalInput).document["executeAt"]).toBe("2026-12-24T09:00:31.000Z");
 });
 
 test("an input that is no JSON is said, and not sent", () => {
