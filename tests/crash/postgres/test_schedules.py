@@ -23,7 +23,7 @@ A_SECOND = timedelta(seconds=1)
 @pytest.mark.asyncio
 async def test_every_tick_is_started_once_however_processes_are_killed(tmp_path: Path) -> None:
     started = await _kill_in_turn(tmp_path, schedules=10, kills=2, chance=random.Random(3))
-    assert started > 20, "vacuous: hardly anything was due"
+    assert started > 30, "vacuous: hardly anything was due"
 
 
 @pytest.mark.soak
@@ -54,7 +54,7 @@ async def _kill_in_turn(folder: Path, *, schedules: int, kills: int, chance: ran
         for kill in range(1, kills + 1):
             await until(partial(_has_started, members, kill * schedules))
             await members.replace(members.members[0])
-        await until(partial(_has_started, members, (kills + 1) * schedules))
+        await until(partial(_has_started, members, (kills + 2) * schedules))
         for number in range(schedules):
             await members.insist("pause-schedule", id=f"s{number}")
         await members.at_rest()
