@@ -19,6 +19,8 @@ class Bounds(Struct, frozen=True, kw_only=True):
     """With more rows of the log a turn takes no further instance."""
     turn_bytes: int = 4_000_000
     """With more bytes of the log a turn takes no further instance."""
+    shared_bytes: int = 50_000
+    """The same while several tenants are at work: each of them waits for the bytes of others."""
     turn_steps: int = 10_000
     """With more steps of expressions and schemas a turn takes no further instance."""
     shared_steps: int = 1_000
@@ -56,7 +58,8 @@ class Bounds(Struct, frozen=True, kw_only=True):
     """The most unreadable instances, and messages, that are remembered; then no further ones are
     claimed."""
     outbox_events: int = 1_000
-    """The most events of one pass over the outbox; the rest follows with the next."""
+    """The most events of one pass over the outbox, each counted for every webhook of its tenant;
+    the rest follows with the next."""
     webhooks: int = 64
     """The most webhooks that are served at once; failing ones have slots of their own."""
     failing_webhooks: int = 16
