@@ -148,8 +148,10 @@ async def test_a_trigger_starts_an_instance_with_the_input_of_its_tick(place: Pl
     assert result == {"got": {"at": "2026-01-02T08:00:00.000Z", "id": "daily"}}
     details = await instance.details()
     assert details["schedule"] == {"id": "daily", "nominal": "2026-01-02T08:00:00.000Z"}
-    explained = await instance.explain()
-    assert explained["schedule"] == details["schedule"]
+    explained: Any = await instance.explain()
+    [completed, cause] = explained["causes"]
+    assert (completed["kind"], cause["kind"]) == ("completed", "schedule")
+    assert cause["details"] == {"scheduleId": "daily", "nominal": "2026-01-02T08:00:00.000Z"}
     again = await schedules.trigger("daily", moment)
     assert again.instance_id == tick.instance_id
     assert len(await schedules.ticks("daily")) == 1

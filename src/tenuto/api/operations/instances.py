@@ -304,8 +304,6 @@ class ExplanationView(Answer):
     status: Status
     summary: str
     causes: list[dict[str, JSON]]
-    schedule: dict[str, JSON] | UnsetType = UNSET
-    """`{id, nominal}`: the tick of a schedule that started it."""
 
 
 class WidgetRequest(Body):
