@@ -178,6 +178,10 @@ class Firing:
             lost = await self._store.schedules.fire(fires)
         except DataRefused as error:
             return await self._fire_apart(fires, error)
+        except StoreUnavailable:
+            if any(fire.mail for fire in fires):
+                self._sent()  # the answer alone may be lost, and none else looks for them
+            raise
         now = self._clock.now()
         has_sent = False
         for fire in fires:

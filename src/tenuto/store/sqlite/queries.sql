@@ -2144,6 +2144,13 @@ WHERE next_at <= :now AND :claim > 0 ORDER BY next_at, tenant, id LIMIT :limit;
 SELECT {schedule_columns} FROM schedules
 WHERE (tenant, id) IN (SELECT value ->> 0, value ->> 1 FROM json_each(:keys));
 
+-- name: move_schedules
+-- Let the schedules of some calendars find their next ticks again.
+UPDATE schedules SET version = version + 1, next_at = :next_at
+WHERE
+    tenant = :tenant AND calendar_id IN (SELECT value FROM json_each(:calendars))
+    AND status IN ('active', 'error');
+
 -- name: fire_schedules
 -- Advance schedules that have the version before; which they are.
 UPDATE schedules SET
