@@ -171,7 +171,10 @@ async def test_who_begins_a_backfill_sees_and_stops_it_and_nothing_else() -> Non
         for method in ("GET", "DELETE"):
             reply = await call(method, f"{API}/instances/bulk/{other}", headers=own)
             assert (reply.status, reply.json["code"]) == (403, "TEN-5013")
-        assert (await call("GET", f"{API}/instances/bulk", headers=own)).status == 403
+        listed = (await call("GET", f"{API}/instances/bulk", headers=own)).json["items"]
+        assert [each["id"] for each in listed] == [path.rpartition("/")[2]]
+        listed = (await call("GET", f"{API}/instances/bulk", headers=root)).json["items"]
+        assert [each["target"] for each in listed] == ["instances", "ticks"]
 
 
 async def test_a_schedule_in_error_needs_attention() -> None:

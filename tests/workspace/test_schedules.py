@@ -11,7 +11,7 @@ import pytest
 from tenuto import Conflict, InvalidInput, NotFound, TenutoError
 from tenuto.model.json import JSON, Object
 from tenuto.workspace.schedule_values import ScheduleFilter
-from tenuto.workspace.values import BulkOperation
+from tenuto.workspace.values import BulkOperation, InstanceFilter
 from tests.engine.situations import until
 from tests.workspace.conftest import Place
 
@@ -148,6 +148,11 @@ async def test_a_trigger_starts_an_instance_with_the_input_of_its_tick(place: Pl
     assert result == {"got": {"at": "2026-01-02T08:00:00.000Z", "id": "daily"}}
     details = await instance.details()
     assert details["schedule"] == {"id": "daily", "nominal": "2026-01-02T08:00:00.000Z"}
+    [listed] = (await place.workspace.page(InstanceFilter(ids=(instance.id,)))).items
+    assert listed.schedule == details["schedule"]
+    other = await place.workspace.start("echo", {}, key="schedule:daily:2026-01-09T08:00:00.000Z")
+    [listed] = (await place.workspace.page(InstanceFilter(ids=(other.id,)))).items
+    assert listed.schedule is None, "the key alone does not make it one of the schedule"
     explained: Any = await instance.explain()
     [completed, cause] = explained["causes"]
     assert (completed["kind"], cause["kind"]) == ("completed", "schedule")

@@ -450,7 +450,7 @@ class Operations(OperationsBase):
     async def list_bulks(
         self, *, limit: int | None = None, cursor: str | None = None
     ) -> Page[BulkOperation]:
-        """List bulk operations, newest first."""
+        """List bulk operations, newest first; without `instances:read`, the backfills alone."""
         return await self._page(Page[BulkOperation], "/instances/bulk", limit, cursor)
 
     async def get_bulk(self, id: str) -> BulkOperation:

@@ -652,6 +652,12 @@ SELECT instance.id, instance.completed_at IS NOT NULL
 FROM tenuto.workflow_instances AS instance
 WHERE instance.id = ANY(:ids::text[]);
 
+-- name: keys_of_instances
+-- The idempotency keys of these instances.
+SELECT used.instance_id, used.key
+FROM tenuto.idempotency_keys AS used
+WHERE used.instance_id = ANY(:ids::text[]) AND used.tenant = :tenant;
+
 -- name: newest_seqs
 -- How long the logs of these instances are.
 SELECT wanted.id, newest.seq

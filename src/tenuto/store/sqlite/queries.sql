@@ -193,6 +193,14 @@ SELECT json_group_array(json_array(instance.id, instance.completed_at IS NOT NUL
 FROM workflow_instances AS instance
 WHERE instance.id IN (SELECT wanted.value FROM json_each(?) AS wanted);
 
+-- name: keys_of_instances
+-- The idempotency keys of these instances. Packed.
+SELECT json_group_array(json_array(used.instance_id, used.key))
+FROM idempotency_keys AS used
+WHERE
+    used.instance_id IN (SELECT wanted.value FROM json_each(:ids) AS wanted)
+    AND used.tenant = :tenant;
+
 -- name: newest_seqs
 -- How long the logs of these instances are. Packed.
 SELECT
