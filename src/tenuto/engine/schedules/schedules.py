@@ -81,5 +81,5 @@ class Schedules:
         if self._secret is None:
             ids = self._shared.ids
             proposed = "".join(ids.short() for _ in range(4)).encode()
-            self._secret = await self._store.access.keep_secret(KEPT_AS, proposed)
+            self._secret = await self._shared.store.access.keep_secret(KEPT_AS, proposed)
         return secret_of(self._secret, tenant)
