@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 from typing import Any
 
@@ -66,7 +67,53 @@ async def test_a_new_schedule_is_created_and_an_old_one_is_changed_by_its_versio
         assert (reply.status, reply.headers["tenuto-schedules-stopped"]) == (204, "2")
 
 
+async def test_every_operation_on_schedules() -> None:
+    """`POST/GET /schedules`, `GET/PUT/DELETE /schedules/{id}`, `POST …/pause {note?} · resume ·
+    trigger {at?} · backfill {from, to, concurrency?, overlap?}` (a tracked operation), `GET
+    …/preview?count=&from=` → `{items: [{nominal, at, skipped?: reason}]}`, `GET …/ticks` (what
+    became of each: started instanceId, skipped, refused, missed, queued; why).
+    """
+    async with served() as call:
+        await call.app.deploy(DOUBLE)
+        assert (await call("POST", f"{API}/schedules", {**DAILY, "id": "daily"})).status == 201
+        path = f"{API}/schedules/daily"
+        saved = (await call("GET", path)).json
+        assert saved["status"] == "active"
+        paused = (await call("POST", f"{path}/pause", {"note": "moving"})).json
+        assert (paused["status"], paused["note"]) == ("paused", "moving")
+        assert (await call("POST", f"{path}/resume")).json["status"] == "active"
+        at = "2026-01-05T09:00:00.000Z"
+        tick = (await call("POST", f"{path}/trigger", {"at": at})).json
+        assert (tick["outcome"], tick["nominal"], tick["cause"]) == ("started", at, "trigger")
+        days = {"from": "2026-01-05T00:00:00Z", "to": "2026-01-07T00:00:00Z", "concurrency": 1}
+        begun = await call("POST", f"{path}/backfill", days)
+        assert begun.status == 202
+        operation = f"{API}/instances/bulk/{begun.json['id']}"
+        async with asyncio.timeout(30):
+            while (done := (await call("GET", operation)).json)["status"] == "running":
+                pass  # it goes on beside these requests
+        assert (done["target"], done["matched"], done["done"]) == ("ticks", 2, 2)
+        ticks = (await call("GET", f"{path}/ticks")).json["items"]
+        assert [(each["nominal"], each["outcome"], each["cause"]) for each in ticks] == [
+            ("2026-01-06T09:00:00.000Z", "started", "backfill"),
+            (at, "started", "trigger"),
+        ]
+        assert ticks[1]["instanceId"] == tick["instanceId"]
+        ahead = (await call("GET", f"{path}/preview?count=2&from=2026-02-01T00:00:00Z")).json
+        assert [each["nominal"] for each in ahead["items"]] == [
+            "2026-02-01T09:00:00.000Z",
+            "2026-02-02T09:00:00.000Z",
+        ]
+        assert (await call("DELETE", path)).status == 204
+        assert (await call("GET", f"{API}/schedules")).json["items"] == []
+
+
 async def test_a_calendar_is_read_by_version_and_days_have_reasons() -> None:
+    """`Calendar {id, name?, timezone, week: {mon: ["09:00-12:00","13:00-17:00"], …}, holidays:
+    {country, subdivision?, categories?}[], dates: [{date, hours: [] | [...], name}], extends?:
+    calendarId, metadata}`; `GET /calendars/{id}/days?from=&to=`, `POST …/import` (text/calendar),
+    `POST /calendars/{id}/add {from, duration}` (a calculator for people).
+    """
     async with served() as call:
         reply = await call("POST", f"{API}/calendars", {**OFFICE, "id": "office"})
         assert (reply.status, reply.json["version"]) == (201, 1)
@@ -237,6 +284,10 @@ async def test_a_callback_times_out_an_open_wait_once() -> None:
 
 
 async def test_other_callbacks_are_refused() -> None:
+    """`POST /internal/scheduler/callback` takes seed 003's `ScheduleCallback` by a signed token;
+    `payload {workflowInstanceId, stepId, operation: "timeout"}` times out that open wait or
+    attempt, once; other operations 422.
+    """
     async with served() as call:
         await call.app.deploy(WAIT)
         instance = await call.app.start("wait", {})
@@ -271,6 +322,7 @@ async def posted(call: Caller, sent: Object) -> Reply:
 
 
 async def test_a_token_is_for_one_payload_alone() -> None:
+    """The token is for one payload alone."""
     async with served() as call:
         await call.app.deploy(LATE)
         first, second = [await call.app.start("late") for _ in range(2)]

@@ -19,6 +19,9 @@ WRITES = range(1, breadth(gate=24, soak=60), breadth(gate=4, soak=1))
 @pytest.mark.parametrize("when", ["before", "after", "unanswered"])
 @pytest.mark.parametrize("overlap", ["allow", "queue", "cancel-running"])
 def test_a_crash_at_any_write_starts_every_tick_once(when: When, overlap: str) -> None:
+    """A pair of schedule and nominal time starts at most one instance, whatever crashes and
+    however many processes there are.
+    """
     for write in WRITES:
         with Clockwork(takes="PT2M") as world:
             world.save(overlap=overlap, cron="* * * * *", catchUp={"mode": "all"})

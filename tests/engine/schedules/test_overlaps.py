@@ -14,6 +14,10 @@ def statuses(world: Clockwork) -> list[str]:
 
 
 def test_skip_passes_over_ticks_while_one_runs() -> None:
+    """While an earlier instance of its schedule runs, `allow` starts a tick beside it, `skip`
+    passes it over, `queue` starts it when that has ended, and `cancel-running` cancels that one
+    and starts it.
+    """
     with Clockwork(takes="PT12M") as world:
         world.save(overlap="skip")
         world.skip(minutes=31)
@@ -26,6 +30,10 @@ def test_skip_passes_over_ticks_while_one_runs() -> None:
 
 
 def test_allow_starts_every_tick() -> None:
+    """While an earlier instance of its schedule runs, `allow` starts a tick beside it, `skip`
+    passes it over, `queue` starts it when that has ended, and `cancel-running` cancels that one
+    and starts it.
+    """
     with Clockwork(takes="PT12M") as world:
         world.save(overlap="allow")
         world.skip(minutes=16)
@@ -34,6 +42,10 @@ def test_allow_starts_every_tick() -> None:
 
 
 def test_queue_starts_each_tick_at_once_when_the_one_before_has_ended() -> None:
+    """While an earlier instance of its schedule runs, `allow` starts a tick beside it, `skip`
+    passes it over, `queue` starts it when that has ended, and `cancel-running` cancels that one
+    and starts it.
+    """
     with Clockwork(takes="PT12M") as world:
         world.save(overlap="queue")
         world.skip(minutes=16)
@@ -90,6 +102,10 @@ def test_a_queue_survives_a_crash() -> None:
 
 
 def test_cancel_running_cancels_and_starts_in_one_step() -> None:
+    """While an earlier instance of its schedule runs, `allow` starts a tick beside it, `skip`
+    passes it over, `queue` starts it when that has ended, and `cancel-running` cancels that one
+    and starts it.
+    """
     with Clockwork(takes="PT12M") as world:
         world.save(overlap="cancel-running")
         world.skip(minutes=11)
