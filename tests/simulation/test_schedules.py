@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.kit import soak_figures
 from tests.kit.breadth import breadth
 from tests.kit.simulator.scheduled import RARE, Outcome, ScheduledWorld
 from tests.simulation import schedule_bugs as bugs
@@ -55,6 +56,13 @@ def test_a_year_of_a_thousand_schedules() -> None:
     outcome = ScheduledWorld(7, schedules=1_000, days=365, faults=150, crons=RARE).run()
     assert_kept(outcome, "a year")
     assert outcome.ticks > 20_000, "vacuous"
+    soak_figures.add(
+        "simulated",
+        schedules=1_000,
+        ticks=outcome.ticks,
+        started=outcome.started,
+        processes=outcome.processes,
+    )
 
 
 @pytest.mark.soak
