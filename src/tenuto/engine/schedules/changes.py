@@ -8,9 +8,10 @@ from datetime import datetime, timedelta
 from msgspec.structs import replace
 
 from tenuto.engine.definitions.calendars import Calendars
-from tenuto.engine.schedules.firing import CONFIRM_AFTER, Asked, Firing, storable
+from tenuto.engine.schedules.firing import Asked, Firing
 from tenuto.engine.schedules.kept_back import kept_back
 from tenuto.engine.schedules.lookup import MOST_TRIES, Lookup, busy, refuse_unless
+from tenuto.engine.schedules.work import CONFIRM_AFTER, storable
 from tenuto.engine.shared import Shared
 from tenuto.schedules import newest_due, next_start
 from tenuto.schedules.schedule import Overlap

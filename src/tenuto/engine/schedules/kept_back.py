@@ -6,7 +6,7 @@ from collections.abc import Collection
 from datetime import datetime, timedelta
 
 from tenuto.calendars import WorkingCalendar
-from tenuto.engine.schedules.firing import storable
+from tenuto.engine.schedules.work import storable
 from tenuto.schedules import Schedule, count_starts, latest_start, next_start
 from tenuto.store.parts.schedules import ScheduleRow, TickRow
 

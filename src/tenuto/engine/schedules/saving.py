@@ -10,10 +10,10 @@ from msgspec.structs import replace
 
 from tenuto.engine.definitions.calendars import Calendars
 from tenuto.engine.schedules.checks import Checks
-from tenuto.engine.schedules.firing import CONFIRM_AFTER
 from tenuto.engine.schedules.kept_back import kept_back
 from tenuto.engine.schedules.lookup import MOST_TRIES, Lookup, busy, refuse_unless
 from tenuto.engine.schedules.targets import Targets
+from tenuto.engine.schedules.work import CONFIRM_AFTER
 from tenuto.engine.shared import Shared
 from tenuto.model.errors import Conflict, InvalidInput
 from tenuto.model.json import JSON
