@@ -94,3 +94,13 @@ async def test_a_version_moves_the_schedules_of_calendars_in_the_same_transactio
     for each, is_moved in zip(rows, (True, True, False, False, True, False), strict=True):
         expected = replace(each, version=2, next_at=moment(100)) if is_moved else each
         assert found[each.key] == expected
+
+
+async def test_a_heartbeat_brings_the_mark_of_the_calendars(store: Store) -> None:
+    before = (await store.members.beat()).calendars
+    await store.calendars.put(row())
+    after = (await store.members.beat()).calendars
+    if before is None:
+        assert after is None, "no other process changes calendars in this store"
+    else:
+        assert after == await store.calendars.mark() != before

@@ -41,12 +41,12 @@ class MemoryMembers(MemoryPart):
         }
         has_orphans = found_dead or not all(map(disk.lives, owners))
         tasks = disk.cold.rows("all_tasks", {"tenant": "", "id": "", "limit": -1})
-        [calendars] = disk.cold.rows("calendars_mark", {})
+        saved = disk.cold.rows("calendars_mark", {})
         return Pulse(
             None,
             has_orphans,
             tasks=mark_of(records_of(TaskRow, tasks)),
-            calendars=CalendarsMark(*calendars),
+            calendars=CalendarsMark(*saved[0]) if saved else CalendarsMark(),
         )
 
     async def workers(self) -> int:
