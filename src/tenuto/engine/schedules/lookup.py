@@ -12,7 +12,7 @@ from tenuto.engine.shared import Shared
 from tenuto.model.errors import Conflict, InvalidInput, NotFound, Problem
 from tenuto.model.family import scheduled_id
 from tenuto.model.ids import start_letter
-from tenuto.schedules import Schedule, next_start
+from tenuto.schedules import Schedule, count_starts, next_start
 from tenuto.store.parts.instances import InstanceQuery
 from tenuto.store.parts.mailbox import MailKey
 from tenuto.store.parts.schedules import ScheduleRow
@@ -57,6 +57,12 @@ class Lookup:
             found.append(tick.nominal)
             after = tick.nominal
         return found
+
+    async def count_times(self, tenant: str, id: str, start: datetime, end: datetime) -> int:
+        """How many nominal times from `start` to `end` are not skipped; NotFound."""
+        schedule = self.sound(await self.get(tenant, id))
+        calendar = await self._checks.calendar(tenant, schedule)
+        return count_starts(schedule, calendar, start - _MILLISECOND, end)
 
     async def running(self, tenant: str, id: str, nominals: Collection[datetime]) -> set[datetime]:
         """Those of these ticks whose instances are to be started, or have not ended."""

@@ -70,7 +70,7 @@ class Schedules:
         # For users.
         self.check, self.preview = checks.check, checks.preview
         self.get, self.running = lookup.get, lookup.running
-        self.nominal_times = lookup.nominal_times
+        self.nominal_times, self.count_times = lookup.nominal_times, lookup.count_times
         self.save = saving.save
         self.pause, self.resume, self.remove = changes.pause, changes.resume, changes.remove
         self.trigger, self.backfill_tick = changes.trigger, changes.backfill_tick
