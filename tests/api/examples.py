@@ -154,6 +154,10 @@ def _bodies(things: Things) -> Mapping[str, object]:
             "patterns": ["never.told"],
         },
         "add_event_callback": {"subscriberId": "mine", "patterns": ["never.told"]},
+        "add_schedule_callback": {
+            "scheduleId": "mine",
+            "payload": {"workflowInstanceId": instance, "stepId": "ask", "operation": "timeout"},
+        },
         "create_key": {"name": "mine", "role": "viewer"},
         "shape_widget": {"widgetType": "text", "widgetConfig": {"path": "input"}},
         "add_calendar": _calendar("mine"),

@@ -47,7 +47,7 @@ ONCE = frozenset(
         *("create_key", "add_task", "start_test_run", "publish_in_test_run", "stop_test_run"),
         *("claim_executions", "task_callback", "event_callback", "add_event_callback"),
         *("add_schedule", "add_calendar", "import_calendar_dates", "trigger_schedule"),
-        "schedule_callback",
+        *("schedule_callback", "add_schedule_callback"),
     }
 )
 """Operations that are not sent again where it is not known whether the first one was done."""

@@ -16,6 +16,7 @@ from tenuto.model.inputs import (
     CompensationRetryAsked,
     RetryAsked,
     Reused,
+    ScheduleCause,
     TaskSucceeded,
     UndoAsked,
 )
@@ -532,6 +533,18 @@ def promises_missed() -> Run:
     return run.succeed("a").succeed("b")
 
 
+def nightly_report(mark: str = "") -> Run:
+    """A tick of a schedule started it, a little late."""
+    tick = ScheduleCause(id="nightly", nominal=BEGIN - timedelta(seconds=3), mark=mark)
+    run = play(draw("a")).start({"day": "{{schedule.nominal}}"}, schedule=tick)
+    return run.succeed("a", {"pages": 3})
+
+
+def nightly_report_backfilled() -> Run:
+    """A backfill started the tick."""
+    return nightly_report("backfill")
+
+
 def timed_out_on_request() -> Run:
     """A wait and an attempt, which is tried again."""
     document = draw("w:timeout>a", w=wait(), a=task(retry={"maxAttempts": 2}))
@@ -563,6 +576,8 @@ SHELF: dict[str, Situation] = {
         delay_skipped,
         paid_within_working_time,
         promises_missed,
+        nightly_report,
+        nightly_report_backfilled,
         timed_out_on_request,
         poison_handled,
         stopped_and_started_again,

@@ -43,6 +43,8 @@ NAMES = (
     "first_of_three_wins",
     "looped",
     "merged",
+    "nightly_report",
+    "nightly_report_backfilled",
     "order_never_paid",
     "order_out_of_stock",
     "order_paid_and_shipped",

@@ -32,6 +32,7 @@ from tenuto.api.schedule_tickets import (
     SCHEDULER_CALLBACK,
     VALID_FOR,
     ScheduleTicket,
+    digest_of,
     leads_to,
     schedule_tickets,
     with_token,
@@ -49,6 +50,7 @@ from tenuto.metrics.families import of_breakers
 from tenuto.metrics.metrics import Metrics
 from tenuto.model.durations import epoch_ms
 from tenuto.model.errors import TenutoError
+from tenuto.model.json import JSON
 from tenuto.model.policy import Limits
 from tenuto.ports import Clock
 from tenuto.store.parts.access import KEY
@@ -141,12 +143,16 @@ class Service:
         self.sizes = _sizes(app.engine.settings.limits)
         """The most bytes of a body, by size class."""
 
-    async def _callback_address(self, tenant: str, schedule_id: str, url: str) -> str:
+    async def _callback_address(
+        self, tenant: str, schedule_id: str, url: str, payload: JSON
+    ) -> str:
         """The address of a schedule's callback; one of this service gets a token."""
         if not leads_to(url, self.url, SCHEDULER_CALLBACK):
             return url
         until = epoch_ms(self.clock.now() + VALID_FOR)
-        ticket = ScheduleTicket(tenant=tenant, schedule_id=schedule_id, until_ms=until)
+        ticket = ScheduleTicket(
+            tenant=tenant, schedule_id=schedule_id, until_ms=until, digest=digest_of(payload)
+        )
         return with_token(url, await self.schedule_tickets.token(ticket))
 
     def start(self) -> None:

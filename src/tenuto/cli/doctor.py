@@ -23,6 +23,7 @@ from tenuto.cli import exits
 from tenuto.cli.backends.backend import Finding
 from tenuto.cli.backends.place import STORE, ServerUrl
 from tenuto.cli.backends.reader import listen_url
+from tenuto.cli.schedule_findings import schedule_findings
 from tenuto.cli.views.terminal import show, show_indented, show_json, styled
 from tenuto.compose import MEMORY, exposed_files, is_postgres, sqlite_path
 from tenuto.model.codes import CATALOGUE
@@ -135,6 +136,9 @@ async def store_findings(backend: StoreBackend) -> AsyncIterator[Finding]:
     for suspect in suspects:
         if suspect.is_quarantined:
             yield _quarantined(suspect)
+    with suppress(TenutoError):
+        async for finding in schedule_findings(backend.space.schedules, now):
+            yield finding
     if is_pooled and not listen_url(url):
         yield Finding(
             what="pooler",
@@ -199,6 +203,9 @@ async def server_findings(backend: ServerBackend) -> AsyncIterator[Finding]:
     with suppress(TenutoError, LookupError):
         page = await connection.send(Ask("GET", "/metrics"))
         yield _connections(page.body.decode())
+    with suppress(TenutoError):
+        async for finding in schedule_findings(backend.space.schedules, now):
+            yield finding
     yield _disk(Path.cwd())
 
 

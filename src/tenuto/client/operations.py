@@ -450,7 +450,7 @@ class Operations(OperationsBase):
     async def list_bulks(
         self, *, limit: int | None = None, cursor: str | None = None
     ) -> Page[BulkOperation]:
-        """List bulk operations, newest first."""
+        """List bulk operations, newest first; without `instances:read`, the backfills alone."""
         return await self._page(Page[BulkOperation], "/instances/bulk", limit, cursor)
 
     async def get_bulk(self, id: str) -> BulkOperation:
@@ -1114,10 +1114,26 @@ class Operations(OperationsBase):
             is_repeatable=False,
         )
 
+    async def add_schedule_callback(
+        self, *, schedule_id: str, payload: Any, expiration_time: datetime | None = None
+    ) -> Object:
+        """Create a URL by which a scheduler elsewhere may time out a step, until it expires."""
+        return await self._ask(
+            Object,
+            "POST",
+            "/schedules/callbacks",
+            fields={
+                "scheduleId": schedule_id,
+                "payload": null(payload),
+                "expirationTime": expiration_time,
+            },
+            is_repeatable=False,
+        )
+
     async def schedule_callback(
         self, *, schedule_id: str, execution_time: datetime, token: str, payload: Any = None
     ) -> Object:
-        """Time out the open wait or attempt that a schedule names."""
+        """Time out the open wait or attempt that the payload of a token names."""
         return await self._ask(
             Object,
             "POST",

@@ -271,6 +271,7 @@ class SyncOperations(Face[Operations]):
     task_callback = waited(Operations.task_callback)
     add_event_callback = waited(Operations.add_event_callback)
     event_callback = waited(Operations.event_callback)
+    add_schedule_callback = waited(Operations.add_schedule_callback)
     schedule_callback = waited(Operations.schedule_callback)
     list_dead_letters = waited(Operations.list_dead_letters)
     group_dead_letters = waited(Operations.group_dead_letters)

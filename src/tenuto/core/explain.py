@@ -68,6 +68,8 @@ class Facts(Struct, frozen=True, gc=False, kw_only=True):
     """By step, how long earlier attempts ran."""
     meant: Mapping[str, str] = {}
     """By the id of a task that nothing takes, a known one that it may be a misspelling of."""
+    queued_ticks: int = 0
+    """How many later ticks of its schedule wait for its end, as far as they were counted."""
 
 
 def explain(plan: Plan, state: InstanceState, facts: Facts) -> Explanation:
@@ -82,8 +84,7 @@ def explain(plan: Plan, state: InstanceState, facts: Facts) -> Explanation:
         instance_id=state.id,
         status=state.status,
         summary=_summary(causes),
-        causes=(*causes, *slas),
-        schedule=state.schedule,
+        causes=(*causes, *slas, *_schedule(state, facts)),
     )
 
 
@@ -102,6 +103,24 @@ def spelled(cause: Cause) -> str:
 def _slas(plan: Plan, state: InstanceState, facts: Facts) -> list[Cause]:
     """The SLAs that are under way; they hold nothing up."""
     return _steps(plan, state, facts).slas() if state.sla and not state.has_ended else []
+
+
+def _schedule(state: InstanceState, facts: Facts) -> list[Cause]:
+    """The tick of a schedule that started it; it holds nothing up."""
+    tick = state.schedule
+    if tick is None:
+        return []
+    message = f"schedule {tick.id} started it for {iso(tick.nominal)}"
+    if facts.queued_ticks == 1:
+        message += "; 1 later tick waits for its end"
+    elif facts.queued_ticks:
+        message += f"; {facts.queued_ticks} later ticks wait for its end"
+    details: Object = {"scheduleId": tick.id, "nominal": iso(tick.nominal)}
+    if facts.queued_ticks:
+        details["queued"] = facts.queued_ticks
+    return [
+        Cause(kind=CauseKind.SCHEDULE, message=message, since=state.created_at, details=details)
+    ]
 
 
 def _steps(plan: Plan, state: InstanceState, facts: Facts) -> Steps:

@@ -76,7 +76,8 @@ def notice(d: Deciding, input: Input, *, ends_all: bool) -> None:
     is_of_sla = isinstance(input, TimerDue) and input.key.kind in SLA_TIMERS
     if is_of_sla and not ends_all:
         return
-    for key in sorted((key for key in d.state.sla if _due(d, key)), key=d.plan.place_of):
+    due = {NodeKey(key.node, key.iteration) for key in d.state.sla_order.until(d.now)}
+    for key in sorted(due, key=d.plan.place_of):
         _tell(d, key)
 
 

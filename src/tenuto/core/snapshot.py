@@ -10,6 +10,7 @@ import msgspec
 from msgspec import UNSET, Struct
 from msgspec.structs import asdict, replace
 
+from tenuto.core.due_order import due_order
 from tenuto.core.keys import keys_of
 from tenuto.core.maps import as_map
 from tenuto.core.state import (
@@ -25,6 +26,7 @@ from tenuto.core.state import (
     Timer,
     Variable,
 )
+from tenuto.core.timing import SLA_TIMERS
 from tenuto.model.entries import (
     Entry,
     InputSet,
@@ -53,7 +55,7 @@ LARGE = 16_384
 """Values whose JSON is longer are left in the log."""
 
 
-_FOLLOWING = ("open", "open_steps", "open_inside", "stopping", "quiet")
+_FOLLOWING = ("open", "open_steps", "open_inside", "stopping", "quiet", "sla_order")
 
 
 class _Beside(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -242,6 +244,9 @@ def decode(snapshot: bytes, entries: Mapping[int, Entry]) -> InstanceState:
         "arrivals": as_map(dict(fields["arrivals"])),
         "timers": as_map(dict(fields["timers"])),
         "sla": as_map(dict(fields["sla"])),
+        "sla_order": due_order(
+            (timer.due, key) for key, timer in fields["timers"] if key.kind in SLA_TIMERS
+        ),
         "variables": as_map(dict(whole(fields["variables"]))),
         "taken_events": as_map(dict.fromkeys(fields["taken_events"])),
     }

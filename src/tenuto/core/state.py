@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 
 from msgspec import UNSET, Struct, UnsetType
 
+from tenuto.core.due_order import NONE_DUE, DueOrder
 from tenuto.core.keys import NO_KEYS, Keys
 from tenuto.model.approvals import People
 from tenuto.model.entries import HeldResult, PlannedUndo, ScheduledBy, SkippedUndo
@@ -406,6 +407,8 @@ class InstanceState(Struct, gc=False, kw_only=True):
     timers: Mapping[TimerKey, Timer]
     sla: Mapping[NodeKey, SlaState]
     """Of steps that have not ended for good; under no name that of the instance."""
+    sla_order: DueOrder = NONE_DUE
+    """Those of `timers` that are of SLAs, in the order in which they are due."""
     variables: Mapping[str, Variable]
     context_bytes: int = 0
     """How long the JSON of all variables is."""

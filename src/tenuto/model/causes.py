@@ -7,7 +7,6 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from tenuto.model.entries import ScheduledBy
 from tenuto.model.json import Object
 from tenuto.model.status import Status
 
@@ -51,6 +50,8 @@ class CauseKind(StrEnum):
     """It goes on with the next decision: at once, if it has an owner."""
     SLA = "sla"
     """An SLA of it, or of a step of it, is open: nothing waits for it."""
+    SCHEDULE = "schedule"
+    """A tick of a schedule started it, and later ticks may wait for its end."""
     QUARANTINED = "quarantined"
     """Deciding on it did not end, or killed processes: none decides on it until it is released."""
     COMPLETED = "completed"
@@ -100,5 +101,3 @@ class Explanation(Struct, frozen=True, gc=False, kw_only=True):
     summary: str
     """One sentence."""
     causes: tuple[Cause, ...]
-    schedule: ScheduledBy | None = None
-    """The tick of a schedule that started it, if one did."""

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec.structs import replace
 
 from tenuto.model.checks import refuse_bad_ids
+from tenuto.model.durations import iso
+from tenuto.model.family import read_tick_key, scheduled_id
 from tenuto.model.json import Object
 from tenuto.model.test_run import is_test_run
 from tenuto.store.pages import cursor_after
@@ -60,6 +64,23 @@ async def instance_rows(
     if len(rows) > query.limit:
         return InstancePage(rows[: query.limit], cursor_after(query, rows[query.limit - 1]))
     return InstancePage(rows, after)
+
+
+async def schedules_of(
+    source: Source, tenant: str, rows: Sequence[InstanceRow]
+) -> dict[str, Object]:
+    """By instance, the tick of a schedule that started it: `{id, nominal}`."""
+    if not rows:
+        return {}
+    keys = await source.store.seen_by(tenant).instances.keys(tenant, [row.id for row in rows])
+    found: dict[str, Object] = {}
+    for instance_id, key in keys.items():
+        tick = read_tick_key(key)
+        # A principal may choose such a key, too; the id is that of the tick alone.
+        if tick is not None and scheduled_id(tenant, *tick) == instance_id:
+            id, nominal = tick
+            found[instance_id] = {"id": id, "nominal": iso(nominal)}
+    return found
 
 
 def _size(row: InstanceRow) -> int:

@@ -21,7 +21,7 @@ from tenuto.model.json import Given, Object, as_json
 from tenuto.model.status import Status
 from tenuto.store.parts.definitions import DefinitionRow
 from tenuto.store.parts.instances import InstanceQuery
-from tenuto.workspace.instance_lists import instance_rows
+from tenuto.workspace.instance_lists import instance_rows, schedules_of
 from tenuto.workspace.source import Source
 from tenuto.workspace.values import (
     ANY_INSTANCE,
@@ -197,7 +197,9 @@ class StoredWorkspace(ABC):
         )
         wanted = None if variables is None else cast("Object", as_json(dict(variables)))
         page = await instance_rows(self.source, self.tenant, query, wanted, key=which.key)
-        return Page(items=[summary_of(row) for row in page.items], next_cursor=page.next_after)
+        ticks = await schedules_of(self.source, self.tenant, page.items)
+        shown = [summary_of(row, ticks.get(row.id)) for row in page.items]
+        return Page(items=shown, next_cursor=page.next_after)
 
     async def details(self, ids: Sequence[str]) -> list[Object]:
         """Whole instances as JSON, in the order of `ids`; unknown ids are left out."""

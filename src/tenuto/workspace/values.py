@@ -135,6 +135,8 @@ class Summary(Struct, frozen=True, kw_only=True):
     """The first of its ancestors; its own id where it has none."""
     rerun_of: str | None = None
     """The instance that it repeats."""
+    schedule: Object | None = None
+    """`{id, nominal}`: the tick of a schedule that started it."""
     tenant: str = ""
 
 

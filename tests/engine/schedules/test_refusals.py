@@ -39,6 +39,11 @@ def hide(world: Clockwork, id: str = "report") -> None:
 
 
 def test_an_input_that_does_not_fit_is_a_refusal_of_that_tick_alone() -> None:
+    """Input that does not fit at a tick is a recorded refusal of that tick; a schedule is in
+    `error` only where no tick can succeed (target gone, zone unknown), and comes back by
+    itself.
+    Input that fails `inputSchema`: 422, by trigger or schedule a recorded refusal.
+    """
     with Clockwork() as world:
         world.save(input={"next": "{{schedule.next}}"}, endDate="2026-01-01T00:15:00Z")
         world.engine.deploy(STRICT)
@@ -60,6 +65,10 @@ def test_an_input_that_cannot_be_made_is_a_refusal_of_that_tick_alone() -> None:
 
 
 def test_without_its_workflow_it_is_in_error_and_comes_back_when_that_is_saved() -> None:
+    """Input that does not fit at a tick is a recorded refusal of that tick; a schedule is in
+    `error` only where no tick can succeed (target gone, zone unknown), and comes back by
+    itself.
+    """
     with Clockwork() as world:
         world.save(overlap="allow")
         world.save("other")
@@ -158,6 +167,10 @@ def test_without_its_calendar_it_is_in_error_and_comes_back_with_it() -> None:
 
 
 def test_a_document_that_cannot_be_read_any_more_is_an_error() -> None:
+    """Input that does not fit at a tick is a recorded refusal of that tick; a schedule is in
+    `error` only where no tick can succeed (target gone, zone unknown), and comes back by
+    itself.
+    """
     with Clockwork() as world:
         saved = world.save()
         world.save("other")

@@ -33,7 +33,7 @@ from tenuto.model.log import LogRow
 from tenuto.model.status import Status
 from tenuto.store.parts.instances import InstanceQuery
 from tenuto.workspace.history import history_view
-from tenuto.workspace.instance_lists import instance_rows
+from tenuto.workspace.instance_lists import instance_rows, schedules_of
 from tenuto.workspace.portions import Portions, in_portions, size_of_parts
 from tenuto.workspace.whole_instances import whole_page
 
@@ -119,7 +119,9 @@ async def list_instances(call: Call[InstancesQuery]) -> Page[InstanceItem] | Pag
     page = await instance_rows(
         call.workspace.engine, call.workspace.tenant, query, variables, key=asked.key
     )
-    return Page(items=[instance_item(row) for row in page.items], next_cursor=page.next_after)
+    ticks = await schedules_of(call.workspace.engine, call.workspace.tenant, page.items)
+    items = [instance_item(row, ticks.get(row.id)) for row in page.items]
+    return Page(items=items, next_cursor=page.next_after)
 
 
 @INSTANCES.get(
@@ -304,8 +306,6 @@ class ExplanationView(Answer):
     status: Status
     summary: str
     causes: list[dict[str, JSON]]
-    schedule: dict[str, JSON] | UnsetType = UNSET
-    """`{id, nominal}`: the tick of a schedule that started it."""
 
 
 class WidgetRequest(Body):

@@ -24,7 +24,7 @@ _MOST_STEPS: Final = 3
 def instances_table(found: Sequence[Summary], now: datetime) -> Text:
     """Instances, a line each; on a narrow terminal with short ids."""
     ids = short_ids([each.id for each in found]) if is_narrow() else {}
-    names = ("STATUS", "ID", "WORKFLOW", "STARTED", "TOOK", "STEP", "ERROR")
+    names = ("STATUS", "ID", "WORKFLOW", "STARTED", "TOOK", "STEP", "SCHEDULE", "ERROR")
     return table_of(names, [_cells(each, now, ids) for each in found], whole=5)
 
 
@@ -42,6 +42,7 @@ def _cells(shown: Summary, now: datetime, ids: dict[str, str]) -> list[str | Tex
         ago(begun, now),
         length((shown.completed_at or now) - begun),
         _steps(shown) or str(error.get("stepId") or ""),
+        str((shown.schedule or {}).get("id", "")),
         Text(cell(f"{error['code']}: {error['message']}", 80) if error else "", "red"),
     ]
 
@@ -75,5 +76,6 @@ def summary_json(shown: Summary) -> Object:
         "parentId": shown.parent_id,
         "rootId": shown.root_id,
         "rerunOf": shown.rerun_of,
+        "schedule": shown.schedule,
         "tenant": shown.tenant,
     }

@@ -23,6 +23,7 @@ from tenuto.model.graph import Task
 from tenuto.model.json import JSON, Object
 from tenuto.model.policy import NO_POLICIES, Policies
 from tenuto.ports import Clock
+from tenuto.store.parts.schedules import ScheduleKey
 from tenuto.store.parts.workers import CONNECTED_FOR, WorkerRow
 from tenuto.store.protocol import Store
 from tenuto.tasks.runner import Runner
@@ -33,6 +34,8 @@ MOST_DEPTH = 5
 """So many instances below one another are explained."""
 MOST_CHILDREN = 20
 """So many children of one instance are."""
+MOST_TICKS = 100
+"""So many open ticks of the schedule of an instance are counted."""
 MOST_IN_ALL = 100
 """So many below one are, however they are spread."""
 
@@ -113,6 +116,7 @@ class Explainer:
             takers=await self._takers(held, budget),
             estimates=self._estimates(held),
             meant=await self._meant(held, budget),
+            queued_ticks=await self._queued_ticks(held),
         )
         return explain(held.plan, held.state, facts)
 
@@ -162,6 +166,15 @@ class Explainer:
             known |= {*self._runner.task_ids}
         near = {id: misspelling_of(id, known) for id in tasks}
         return {id: name for id, name in near.items() if name is not None}
+
+    async def _queued_ticks(self, held: Held) -> int:
+        """How many ticks of its schedule wait for the end of an instance."""
+        tick = held.state.schedule
+        if tick is None or held.state.has_ended:
+            return 0
+        key = ScheduleKey(held.tenant, tick.id)
+        found = await self._store.schedules.open_ticks([key], MOST_TICKS)
+        return sum(each.outcome == "queued" for each in found.get(key, ()))
 
     def _estimates(self, held: Held) -> dict[str, Estimate]:
         names = dict.fromkeys(key.node for key in held.state.open_nodes())
@@ -218,15 +231,12 @@ def _children_of(state: InstanceState) -> list[str]:
 
 def explanation_view(explained: Explanation) -> Object:
     """An explanation in JSON."""
-    view: Object = {
+    return {
         "instanceId": explained.instance_id,
         "status": explained.status.value,
         "summary": explained.summary,
         "causes": [_cause(each) for each in explained.causes],
     }
-    if (tick := explained.schedule) is not None:
-        view["schedule"] = {"id": tick.id, "nominal": iso(tick.nominal)}
-    return view
 
 
 def _cause(cause: Cause) -> JSON:

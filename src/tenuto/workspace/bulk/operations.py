@@ -133,16 +133,17 @@ class BulkOperations:
         return _found(await self._runner.cancel(self._tenant, id, self._actor))
 
     async def list(
-        self, limit: int = 100, *, below: BulkPlace | None = None
+        self, limit: int = 100, *, below: BulkPlace | None = None, only_backfills: bool = False
     ) -> list[BulkOperation]:
-        """Bulk operations, newest first."""
+        """Bulk operations, newest first; all of them, or backfills of schedules alone."""
         found: list[BulkOperation] = []
         while (wanted := limit - len(found)) > 0:
             rows = await self._runner.page(self._tenant, wanted, below)
-            found += [shown for row in rows if (shown := _operation(row)) is not None]
+            shown = [each for row in rows if (each := _operation(row)) is not None]
+            found += [each for each in shown if each.target == "ticks" or not only_backfills]
             if len(rows) < wanted:
                 break
-            # Rows that cannot be read were left out: a full page means that there are more.
+            # Some rows were left out: a full page means that there are more.
             below = BulkPlace(rows[-1].created_at, rows[-1].id)
         return found
 
