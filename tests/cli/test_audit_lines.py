@@ -42,6 +42,7 @@ PARTS: dict[type, str] = {
     protocol.Schedules: "schedules",
     protocol.Calendars: "calendars",
     protocol.Workers: "workers",
+    protocol.Approvals: "approvals",
     protocol.Bulk: "bulk",
     protocol.TestRuns: "test_runs",
     protocol.Keys: "keys",

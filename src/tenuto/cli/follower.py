@@ -49,7 +49,7 @@ async def run_elsewhere(backend: Backend, options: RunOptions) -> int:
 
 async def watch(backend: Backend, id: str, *, timeout: float | None, is_json: bool) -> int:  # noqa: ASYNC109
     """Watch an instance to its end and print its outcome; the exit code."""
-    ended = await _followed(backend, id, timeout)
+    ended = await followed(backend, id, timeout)
     if isinstance(ended, Held):
         return conclude(ended, backend.flag, is_json=is_json)
     if ended == exits.TIMED_OUT:
@@ -61,7 +61,7 @@ async def watch(backend: Backend, id: str, *, timeout: float | None, is_json: bo
     return ended
 
 
-async def _followed(backend: Backend, id: str, timeout: float | None) -> Held | int:  # noqa: ASYNC109
+async def followed(backend: Backend, id: str, timeout: float | None) -> Held | int:  # noqa: ASYNC109
     """The instance at its end; an exit code where watching was stopped before."""
     held = await backend.held(id)
     where = f"{held.state.definition_id}@{held.state.definition_version}"

@@ -133,7 +133,7 @@ async def _watched(
 ) -> Held | int:
     """Watch; and say how to go on before the store is closed, which may take long, or fail."""
     try:
-        ended = await _watch(app, url, reference, options)
+        ended = await watch_here(app, url, reference, options.timeout)
     except StoreUnavailable:
         _say_how_to_go_on(url, reference.id, options, None)
         raise
@@ -142,7 +142,12 @@ async def _watched(
     return ended
 
 
-async def _watch(app: Tenuto, url: str, reference: InstanceRef, options: RunOptions) -> Held | int:
+async def watch_here(
+    app: Tenuto,
+    url: str,
+    reference: InstanceRef,
+    timeout: float | None,  # noqa: ASYNC109 - a time for the user
+) -> Held | int:
     """The instance at its end; an exit code where watching was stopped before."""
     ours = app.engine
     held = await ours.state_of(reference.id)
@@ -187,7 +192,7 @@ async def _watch(app: Tenuto, url: str, reference: InstanceRef, options: RunOpti
                 await look()
             async with looking(ours, look):
                 done, _ = await asyncio.wait(
-                    {final, enough}, timeout=options.timeout, return_when=asyncio.FIRST_COMPLETED
+                    {final, enough}, timeout=timeout, return_when=asyncio.FIRST_COMPLETED
                 )
             if final in done:
                 ended = final.result()

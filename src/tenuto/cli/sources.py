@@ -78,6 +78,11 @@ class Source(Struct, frozen=True, kw_only=True):
         """The function, or the document, that a workspace deploys."""
         if self.flow is not None:
             return self.flow
+        return self.as_object
+
+    @property
+    def as_object(self) -> Object:
+        """The document of the definition."""
         assert isinstance(self.document, dict)
         return self.document
 

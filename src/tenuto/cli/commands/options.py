@@ -26,9 +26,13 @@ Output = Annotated[
     Literal["table", "json"],
     typer.Option("--output", "-o", help="Output format."),
 ]
+RowsOutput = Annotated[
+    Literal["table", "json", "csv"],
+    typer.Option("--output", "-o", help="Output format."),
+]
 JsonOutput = Annotated[Literal["json"], typer.Option("--output", "-o", help="Output format.")]
 ListOutput = Annotated[
-    Literal["table", "json", "id"],
+    Literal["table", "json", "csv", "id"],
     typer.Option("--output", "-o", help="Output format."),
 ]
 
@@ -103,6 +107,15 @@ OfWorkflow = Annotated[
 OfCorrelation = Annotated[
     str | None,
     typer.Option("--correlation-id", metavar="ID", help="All of this correlation id."),
+]
+Query = Annotated[
+    str | None,
+    typer.Option(
+        "--query",
+        "-q",
+        metavar="SEARCH",
+        help="Those that a search finds, as in the web UI: 'status:failed workflow:order'.",
+    ),
 ]
 Reveal = Annotated[
     bool,
