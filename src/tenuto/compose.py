@@ -96,7 +96,16 @@ def sqlite_path(url: str) -> Path:
             advice="Write sqlite:///FILE or postgresql://USER:PASSWORD@HOST/DATABASE; in Python, "
             "leave it out to keep everything in memory.",
         )
-    return Path(url.removeprefix(SQLITE))
+    path = url.removeprefix(SQLITE)
+    if path == ":memory:":
+        # SQLite would make a database for each connection, and none of them would be found again.
+        raise StoreUnavailable(
+            f"{url!r} is not a store",
+            code="TEN-4008",
+            advice="In Python, leave the URL out to keep everything in memory: Tenuto(). Commands "
+            "need a file: sqlite:///FILE.",
+        )
+    return Path(path)
 
 
 def has_engine(url: str) -> bool:

@@ -13,7 +13,7 @@ from tenuto.cli.lookup import find_instance
 from tenuto.cli.sources import read_source
 from tenuto.cli.views.instance import entry_line
 from tenuto.cli.views.masking import masked
-from tenuto.cli.views.outcome import conclude
+from tenuto.cli.views.outcome import conclude, name_of
 from tenuto.cli.views.terminal import say, say_command, show, show_as_it_is
 from tenuto.cli.views.watchers import watcher_for
 from tenuto.engine.turns.held import Held
@@ -64,7 +64,7 @@ async def watch(backend: Backend, id: str, *, timeout: float | None, is_json: bo
 async def followed(backend: Backend, id: str, timeout: float | None) -> Held | int:  # noqa: ASYNC109
     """The instance at its end; an exit code where watching was stopped before."""
     held = await backend.held(id)
-    where = f"{held.state.definition_id}@{held.state.definition_version}"
+    where = name_of(held.state)
     say(f"{where}  {id}  in {backend.described}", style="bold")
     clock = backend.clock
     until = None if timeout is None else clock.ticks() + timeout

@@ -28,7 +28,7 @@ from tenuto.cli.live_feed import interruptible
 from tenuto.cli.lookup import find_instance
 from tenuto.cli.sources import Source, read_source
 from tenuto.cli.task_modules import load_tasks, refuse_unknown_tasks
-from tenuto.cli.views.outcome import conclude
+from tenuto.cli.views.outcome import conclude, name_of
 from tenuto.cli.views.terminal import logs_on_stderr, say, say_command
 from tenuto.cli.views.watchers import watcher_for
 from tenuto.compose import MEMORY
@@ -151,7 +151,7 @@ async def watch_here(
     """The instance at its end; an exit code where watching was stopped before."""
     ours = app.engine
     held = await ours.state_of(reference.id)
-    where = f"{held.state.definition_id}@{held.state.definition_version}"
+    where = name_of(held.state)
     say(f"{where}  {reference.id}  in {described(url)}", style="bold")
     policies = ours.policies.of(held.tenant)
     shown = watcher_for(held.plan, held.state, ours.clock.now, policies)

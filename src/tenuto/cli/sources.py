@@ -114,7 +114,7 @@ def read_sources(path: Path) -> list[Source]:
 
 
 def read_all(paths: Sequence[Path]) -> list[Source]:
-    """Read and check every definition in files; the problems of all of them are told together."""
+    """Read and check every definition in files; the problems of all are reported together."""
     sources: list[Source] = []
     errors: list[Refusal] = []
     for path in paths:

@@ -188,7 +188,9 @@ def list_audit(  # noqa: PLR0913 - one for each option
     until: Annotated[
         str | None, typer.Option("--to", metavar="MOMENT", help="Before then.")
     ] = None,
-    limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="At most so many.")] = 50,
+    limit: Annotated[
+        int, typer.Option("--limit", metavar="N", min=1, max=1000, help="At most so many.")
+    ] = 50,
     cursor: Annotated[
         str | None,
         typer.Option("--cursor", metavar="CURSOR", help="Go on where another list ended."),

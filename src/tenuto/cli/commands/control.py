@@ -304,7 +304,7 @@ def _command(
 ) -> NoReturn:
     """Give a command, and print the status; `goes_on`: None unless it has ended then.
 
-    `is_foreseen`: the steps that it runs again are told before. `undone_by`: the compensation step
+    `is_foreseen`: the steps that it runs again are listed before. `undone_by`: the compensation step
     that runs again.
     """
 

@@ -228,6 +228,7 @@ def list_(  # noqa: PLR0913 - one for each option
         list[str] | None,
         typer.Option(
             "--status",
+            metavar="STATUS",
             help="Only of this status; may be given several times.",
             autocompletion=completion.statuses,
         ),

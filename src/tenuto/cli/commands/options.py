@@ -36,7 +36,9 @@ ListOutput = Annotated[
     typer.Option("--output", "-o", help="Output format."),
 ]
 
-Limit = Annotated[int, typer.Option("--limit", min=1, max=1000, help="At most so many.")]
+Limit = Annotated[
+    int, typer.Option("--limit", metavar="N", min=1, max=1000, help="At most so many.")
+]
 Cursor = Annotated[
     str | None,
     typer.Option("--cursor", metavar="CURSOR", help="Go on where another list ended."),
@@ -52,7 +54,12 @@ def _no_secret(key: str | None) -> str | None:
 
 IdempotencyKey = Annotated[
     str | None,
-    typer.Option("--key", callback=_no_secret, help="Start at most one instance under this key."),
+    typer.Option(
+        "--key",
+        metavar="KEY",
+        callback=_no_secret,
+        help="Start at most one instance under this key.",
+    ),
 ]
 Input = Annotated[
     list[str] | None,
@@ -91,6 +98,7 @@ OfStatus = Annotated[
     list[str] | None,
     typer.Option(
         "--status",
+        metavar="STATUS",
         help="All of this status; may be given several times.",
         autocompletion=completion.statuses,
     ),
@@ -121,7 +129,7 @@ Reveal = Annotated[
     bool,
     typer.Option("--reveal", help="Show values that are masked by their names."),
 ]
-Reason = Annotated[str | None, typer.Option("--reason", help="Why, for the log.")]
+Reason = Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why, for the log.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Change nothing; show what would be done.")]
 Yes = Annotated[
     bool, typer.Option("--yes", "-y", help="Do not ask before acting on what a filter finds.")

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 def stats(
     *,
     hours: Annotated[
-        int, typer.Option("--hours", min=1, max=168, help="Count those of the last so many hours.")
+        int,
+        typer.Option(
+            "--hours", metavar="N", min=1, max=168, help="Count those of the last so many hours."
+        ),
     ] = 24,
     store: Store = STORE,
     output: Output = "table",
