@@ -265,10 +265,9 @@ def _statuses(word: str) -> tuple[Status, ...]:
 
 def _moment(text: str, now: datetime) -> datetime | None:
     """A duration before `now`, a date or a timestamp, `today`; None: it is none."""
-    midnight = {"hour": 0, "minute": 0, "second": 0, "microsecond": 0}
     with suppress(ValueError, OverflowError):
         if text == "today":
-            return now.astimezone().replace(**midnight)
+            return now.astimezone().replace(hour=0, minute=0, second=0, microsecond=0)
         if _AGO.fullmatch(text):
             seconds = sum(float(count) * _UNITS[unit] for count, unit in _PART.findall(text))
             return now - timedelta(seconds=seconds)
