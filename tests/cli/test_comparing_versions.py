@@ -43,6 +43,9 @@ def test_steps_edges_and_settings_that_differ_are_named(terminal: Terminal) -> N
     assert back.startswith("o@2 → o.json: 1 step removed")
     same = terminal.call("workflows", "diff", "o", "1", "1").out
     assert "are the same workflow" in same
+    document = terminal.call("workflows", "export", "o").out
+    terminal.write("again.json", document)
+    assert "o@2" in terminal.call("deploy", "again.json").out, "it makes no new version"
     missing = terminal.call("workflows", "diff", "o", "7")
     assert (missing.code, "TEN-2002" in missing.err) == (3, True)
     both = terminal.call("workflows", "diff", "o", "1", "2", "--file", "o.json")

@@ -70,7 +70,7 @@ def test_every_list_gives_pages_whose_cursors_lead_through_all_of_it(past: Termi
 def test_every_list_is_csv_with_the_values_of_its_json(past: Terminal) -> None:
     with_csv = {name for name in commands() if re.search(r"<table\|json\|csv", help_of(name))}
     assert {*LISTS, "audit list", "approvals list", "schedules ticks"} <= with_csv
-    for words in sorted(with_csv - {"schedules ticks"}):
+    for words in sorted(with_csv - {"schedules ticks", "stats"}):
         items = past.call(*words.split(), "-o", "json").json["items"]
         ended = past.call(*words.split(), "-o", "csv")
         assert ended.code == 0, (words, ended.err)
@@ -81,6 +81,14 @@ def test_every_list_is_csv_with_the_values_of_its_json(past: Terminal) -> None:
                 plain = "" if value is None else value
                 text = plain if isinstance(plain, str) else msgspec.json.encode(plain).decode()
                 assert row[name] in (text, f"'{text}"), (words, name)
+
+
+def test_lists_show_inputs_and_statistics_are_csv_where_asked(past: Terminal) -> None:
+    [first, *_] = past.call("list", "--inputs", "--workflow", "wait", "-o", "json").json["items"]
+    assert first["input"] == {"id": 7}
+    assert '{"id":7}' in past.call("list", "--inputs").out
+    rows = [*csv.DictReader(StringIO(past.call("stats", "-o", "csv").out))]
+    assert sum(int(each["failed"]) for each in rows) == 2
 
 
 def test_a_cell_that_a_spreadsheet_would_calculate_is_text(

@@ -7,7 +7,7 @@ import pytest
 from tenuto import Tenuto
 from tenuto.cli.test_runs import read_mocks
 from tenuto.model.errors import InvalidInput
-from tenuto.model.json import Object
+from tenuto.model.json import JSON, Object
 from tests.cli.conftest import Terminal
 
 ORDER: Object = {
@@ -77,12 +77,25 @@ def test_a_test_run_that_is_kept_takes_events_and_is_stopped(terminal: Terminal)
     assert terminal.call("test-runs", "stop", id).code == 3
 
 
+def test_a_test_run_ends_with_a_step_and_may_run_it_alone(terminal: Terminal) -> None:
+    terminal.past(nothing)
+    terminal.write("order.json", ORDER)
+    up_to = terminal.call("test-runs", "start", "order.json", "--up-to", "charge", "-o", "json")
+    assert (up_to.code, up_to.json["status"]) == (0, "WAITING_FOR_EVENT"), up_to.err
+    amount = ("--mock", 'charge={"amount": 21}', "--skip-delays", *EVENT)
+    only = terminal.call("test-runs", "start", "order.json", "--only", "ship", *amount)
+    assert (only.code, only.json) == (0, 42), only.err
+    unknown = terminal.call("test-runs", "start", "order.json", "--only", "shop")
+    assert (unknown.code, "Did you mean `ship`?" in unknown.err) == (2, True), unknown.err
+
+
 def test_mocks_that_cannot_be_read_are_refused() -> None:
-    given = {"a": {"output": 1}, "b": {"error": {"code": "X"}}}
+    given: Object = {"a": {"output": 1}, "b": {"error": {"code": "X"}}}
     mocks = read_mocks(given, ["c=7", "d=seven"], ["e=X: y"])
     assert [mocks[each].output for each in "acd"] == [1, 7, "seven"]
     assert (mocks["b"].error, mocks["e"].error) != (None, None)
-    for wrong in ({"a": {"outptu": 1}}, {"a": 1}, [1]):
+    faulty: list[JSON] = [{"a": {"outptu": 1}}, {"a": 1}, [1]]
+    for wrong in faulty:
         with pytest.raises(InvalidInput):
             read_mocks(wrong, [], [])
     with pytest.raises(InvalidInput):

@@ -33,8 +33,8 @@ async def test_a_text_is_found_in_names_steps_errors_and_cancellations(place: Pl
         ((await space.page(InstanceFilter(ids=(failed.id,)))).items[0].last_error or {})["code"]
     )
 
-    async def found(text: str, **which: str) -> set[str]:
-        page = await space.page(InstanceFilter(text=text, **which))
+    async def found(text: str, correlation_id: str | None = None) -> set[str]:
+        page = await space.page(InstanceFilter(text=text, correlation_id=correlation_id))
         return {each.id for each in page.items}
 
     assert await found("ORD-17") == {failed.id}

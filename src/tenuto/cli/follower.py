@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -22,6 +23,7 @@ from tenuto.workspace.values import Summary
 if TYPE_CHECKING:
     from tenuto.cli.backends.backend import Backend
     from tenuto.cli.local_run import RunOptions
+    from tenuto.core import InstanceState
 
 _LAST_LOOK: Final = 5.0
 """Seconds for a request that began before the time was up."""
@@ -61,8 +63,13 @@ async def watch(backend: Backend, id: str, *, timeout: float | None, is_json: bo
     return ended
 
 
-async def followed(backend: Backend, id: str, timeout: float | None) -> Held | int:  # noqa: ASYNC109
-    """The instance at its end; an exit code where watching was stopped before."""
+async def followed(
+    backend: Backend,
+    id: str,
+    timeout: float | None,  # noqa: ASYNC109 - a time for the user
+    until: Callable[[InstanceState], bool] = lambda state: state.has_ended,
+) -> Held | int:
+    """The instance at its end, or as `until` wants it; an exit code where it was stopped before."""
     held = await backend.held(id)
     where = name_of(held.state)
     say(f"{where}  {id}  in {backend.described}", style="bold")
@@ -70,7 +77,7 @@ async def followed(backend: Backend, id: str, timeout: float | None) -> Held | i
     until = None if timeout is None else clock.ticks() + timeout
     with interruptible() as stopped, watcher_for(held.plan, held.state, clock.now) as watcher:
         async with backend.watching(id, held.state.version) as grown:
-            while not held.state.has_ended:
+            while not until(held.state):
                 left = None if until is None else until - clock.ticks()
                 if left is not None and left <= 0:
                     return exits.TIMED_OUT

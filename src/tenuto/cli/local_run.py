@@ -44,6 +44,12 @@ if TYPE_CHECKING:
     from tenuto.engine.turns.held import Held
     from tenuto.workspace.instance import InstanceRef
 
+
+def has_ended(state: InstanceState) -> bool:
+    """Whether an instance has ended."""
+    return state.has_ended
+
+
 _LOOK_EVERY = 0.5
 """Seconds between polls of what other processes do."""
 
@@ -147,8 +153,12 @@ async def watch_here(
     url: str,
     reference: InstanceRef,
     timeout: float | None,  # noqa: ASYNC109 - a time for the user
+    until: Callable[[InstanceState], bool] = has_ended,
 ) -> Held | int:
-    """The instance at its end; an exit code where watching was stopped before."""
+    """The instance at its end; an exit code where watching was stopped before.
+
+    `until`: whether it is watched no longer, where that is before its end.
+    """
     ours = app.engine
     held = await ours.state_of(reference.id)
     where = name_of(held.state)
@@ -165,14 +175,15 @@ async def watch_here(
             if state.version >= newest.version:
                 newest = state
                 watcher.changed(state, steps)
-                if state.has_ended:
+                if until(state):
                     is_over.set()
 
         async def end() -> Held:
             """One that has ended may still be compensated."""
-            ended = await _end_of(ours, reference.id)
-            if ended.state.has_ended:
-                return ended
+            if until is has_ended:
+                ended = await _end_of(ours, reference.id)
+                if ended.state.has_ended:
+                    return ended
             await is_over.wait()
             return await ours.state_of(reference.id)
 

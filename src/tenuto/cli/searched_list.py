@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from tenuto.cli.saved_views import ALL, read_views
 from tenuto.cli.views.terminal import data, say
 from tenuto.model.json import JSON
-from tenuto.workspace.values import InstanceFilter, Page, Summary
+from tenuto.workspace.values import InstanceFilter, Page, Summary, in_groups
 
 if TYPE_CHECKING:
     from tenuto.workspace.protocol import Workspace
@@ -48,3 +48,11 @@ async def searched_page(
         if cursor is None or len(items) >= limit or which.text is None:
             break
     return Page(items=items, next_cursor=cursor)
+
+
+async def inputs_of(space: Workspace, found: Sequence[Summary]) -> dict[str, JSON]:
+    """The inputs of instances by their ids."""
+    inputs: dict[str, JSON] = {}
+    for ids in in_groups([each.id for each in found]):
+        inputs |= {str(each["id"]): each.get("input") for each in await space.details(ids)}
+    return inputs

@@ -3,32 +3,40 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import replace
 
 from tenuto.cli import exits
+from tenuto.cli.local_run import has_ended, watch_here
 from tenuto.cli.sources import read_source
 from tenuto.cli.views.errors import show_error
 from tenuto.cli.views.marks import STATUS_MARKS
 from tenuto.cli.views.terminal import logs_on_stderr, say, say_command, show, show_json
+from tenuto.definition.report import did_you_mean
 from tenuto.model.errors import InvalidInput, NotFound, Problem, TenutoError, WorkflowFailed
 from tenuto.model.failure import Failure
+from tenuto.model.graph import DataQuery, Definition, Http, JavaScript, SubWorkflow, Task
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
-from tenuto.model.test_run import Mock
+from tenuto.model.test_run import NOT_RUN, Mock
 
 if TYPE_CHECKING:
     from tenuto.cli.backends.backend import Backend
+    from tenuto.core import InstanceState
+    from tenuto.core.state import NodeState
     from tenuto.engine.turns.held import Held
     from tenuto.workspace import protocol
     from tenuto.workspace.values import TestRun
 
 _CODE: Final = "TEN-2000"
+_MOCKED: Final = (Task, SubWorkflow, Http, JavaScript, DataQuery)
+"""The steps that a mock replaces."""
 
 
 class TestRunOptions(Struct, frozen=True, kw_only=True):
@@ -44,6 +52,10 @@ class TestRunOptions(Struct, frozen=True, kw_only=True):
     skip_delays: bool = False
     allow_effects: bool = False
     keep: bool = False
+    up_to: str | None = None
+    """The step with whose end the test run ends."""
+    is_only: bool = False
+    """Whether no other step than that one is run."""
     timeout: float | None = None
     is_json: bool = False
     reason: str | None = None
@@ -116,11 +128,10 @@ async def run_test_here(url: str, options: TestRunOptions) -> int:
     from tenuto.cli.backends.place import tenant_of
     from tenuto.cli.backends.reader import make_room, store_flag
     from tenuto.cli.backends.recorded import recorded_here
-    from tenuto.cli.local_run import watch_here
     from tenuto.cli.task_modules import load_tasks
 
     source = read_source(options.file)
-    source.checked()
+    options = _scoped(options, source.checked())
     if options.allow_effects:
         load_tasks(options.tasks, options.file)
     make_room(url)
@@ -138,7 +149,8 @@ async def run_test_here(url: str, options: TestRunOptions) -> int:
                 reason=options.reason,
             )
             try:
-                ended = await watch_here(app, url, space.at(started.instance_id), options.timeout)
+                reference, until = space.at(started.instance_id), _until(options.up_to)
+                ended = await watch_here(app, url, reference, options.timeout, until)
             finally:
                 if not options.keep:
                     # No other process goes on with it.
@@ -151,15 +163,46 @@ async def run_test_elsewhere(backend: Backend, options: TestRunOptions) -> int:
     from tenuto.cli.follower import followed
 
     source = read_source(options.file)
-    source.checked()
+    options = _scoped(options, source.checked())
     runs = backend.space.test_runs
     started = await _started(runs, source.as_object, options)
-    ended = await followed(backend, started.instance_id, options.timeout)
+    until = _until(options.up_to)
+    ended = await followed(backend, started.instance_id, options.timeout, until)
     is_kept = options.keep or isinstance(ended, int)
     if not is_kept:
         with suppress(NotFound):
             await runs.stop(started.instance_id)
     return _conclude(ended, started, options, backend.flag, is_kept=is_kept)
+
+
+def _scoped(options: TestRunOptions, definition: Definition) -> TestRunOptions:
+    """The options, with a mock for each step that is not run; InvalidInput for an unknown step."""
+    steps = [node.id for node in definition.graph.nodes]
+    if options.up_to is not None and options.up_to not in steps:
+        option = "--only" if options.is_only else "--up-to"
+        advice = did_you_mean(options.up_to, steps, f"There are {', '.join(steps)}.")
+        raise _refused(option, f"{options.up_to!r} is not a step", advice)
+    if not options.is_only:
+        return options
+    others = {
+        node.id: NOT_RUN
+        for node in definition.graph.nodes
+        if isinstance(node.config, _MOCKED) and node.id != options.up_to
+    }
+    return replace(options, mocks={**others, **options.mocks}, allow_effects=True)
+
+
+def _until(step: str | None) -> Callable[[InstanceState], bool]:
+    """Whether an instance has ended, or one of its steps has."""
+    if step is None:
+        return has_ended
+    return lambda state: state.has_ended or _last(state, step) is not None
+
+
+def _last(state: InstanceState, step: str) -> NodeState | None:
+    """The newest activation of a step that has ended."""
+    ended = [node for key, node in state.nodes.items() if key.node == step and not node.is_open]
+    return max(ended, key=lambda node: node.opened, default=None)
 
 
 async def _started(runs: protocol.TestRuns, document: Object, options: TestRunOptions) -> TestRun:
@@ -196,6 +239,8 @@ def _conclude(
             _say_how_to_go_on(id, flag)
         return ended
     state = ended.state
+    if options.up_to is not None and not state.has_ended:
+        return _conclude_step(ended, started, options, options.up_to)
     if options.is_json:
         show_json({**instance_view(ended), "notRun": [*started.not_run]})
     else:
@@ -208,6 +253,20 @@ def _conclude(
     if is_kept:
         _say_how_to_go_on(id, flag)
     return exits.DONE if state.status is Status.COMPLETED else exits.FAILED
+
+
+def _conclude_step(ended: Held, started: TestRun, options: TestRunOptions, step: str) -> int:
+    """Print what a step gave, with which a test run was ended; the exit code."""
+    from tenuto.workspace.instance_views import instance_view
+
+    node = _last(ended.state, step)
+    assert node is not None
+    if options.is_json:
+        show_json({**instance_view(ended), "notRun": [*started.not_run]})
+    else:
+        say(f"{node.status.value} {step}; the test run ends here")
+        show_json(node.output)
+    return exits.DONE if node.error is None else exits.FAILED
 
 
 def _say_how_to_go_on(id: str, flag: str) -> None:

@@ -172,7 +172,7 @@ def _change_user() -> None:
 
 
 def _drop_privileges() -> None:
-    """Nothing that this process does can give it a right, and no other process can read its memory."""
+    """Nothing that this process does can give it a right, and none can read its memory."""
     if sys.platform != "linux":
         raise Refused("there is none on this system")
     libc = _libc()

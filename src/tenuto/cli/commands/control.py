@@ -304,8 +304,8 @@ def _command(
 ) -> NoReturn:
     """Give a command, and print the status; `goes_on`: None unless it has ended then.
 
-    `is_foreseen`: the steps that it runs again are listed before. `undone_by`: the compensation step
-    that runs again.
+    `is_foreseen`: the steps that it runs again are listed before. `undone_by`: the compensation
+    step that runs again.
     """
 
     async def work(backend: Backend) -> int:

@@ -297,6 +297,7 @@ def list_(  # noqa: PLR0913 - one for each option
             autocompletion=completion.views,
         ),
     ] = None,
+    inputs: Annotated[bool, typer.Option("--inputs", help="With the input of each.")] = False,
     limit: Limit = 20,
     cursor: Cursor = None,
     reveal: Reveal = False,
@@ -336,7 +337,7 @@ def list_(  # noqa: PLR0913 - one for each option
             variable_filter,
         )
         from tenuto.cli.search import read_search
-        from tenuto.cli.searched_list import searched_page, viewed
+        from tenuto.cli.searched_list import inputs_of, searched_page, viewed
         from tenuto.cli.views.idle import if_idle
         from tenuto.cli.views.instances import instances_table, summary_json
         from tenuto.cli.views.pages import show_page
@@ -363,6 +364,7 @@ def list_(  # noqa: PLR0913 - one for each option
         page = await searched_page(backend.space, which, wanted, limit=limit, cursor=cursor)
         if not page.items:
             await refuse_unknown_workflow(backend.space, which.workflow)
+        given = await inputs_of(backend.space, page.items) if inputs else None
         like_that = "" if which == ANY_INSTANCE and not wanted else " like that"
         flag = backend.flag
         are_open = any(not each.status.is_final for each in page.items)
@@ -370,8 +372,8 @@ def list_(  # noqa: PLR0913 - one for each option
             page,
             output,
             warnings=await if_idle(backend) if are_open else (),
-            table=lambda found: instances_table(found, now),
-            item=summary_json,
+            table=lambda found: instances_table(found, now, given),
+            item=lambda each: summary_json(each, given),
             nothing=f"no instances{like_that} in {backend.described}",
             then=[f"tenuto list{flag}"]
             if like_that

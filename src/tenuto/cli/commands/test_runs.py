@@ -79,6 +79,18 @@ def start(  # noqa: PLR0913 - one for each option
             "FILE.",
         ),
     ] = None,
+    up_to: Annotated[
+        str | None,
+        typer.Option("--up-to", metavar="STEP", help="End it when this step has ended."),
+    ] = None,
+    only: Annotated[
+        str | None,
+        typer.Option(
+            "--only",
+            metavar="STEP",
+            help="Run this step alone, and end it then; the others have mocks, or give {}.",
+        ),
+    ] = None,
     keep: Annotated[
         bool, typer.Option("--keep", help="Keep it for an hour after its end, to look at it.")
     ] = False,
@@ -90,12 +102,15 @@ def start(  # noqa: PLR0913 - one for each option
     """Run a definition that is not saved, and watch it to its end.
 
     Nothing is deployed, no list shows the run, and it is erased at its end. Steps with a mock are
-    not run; steps without one give {} unless --allow-effects is given.
+    not run; steps without one give {} unless --allow-effects is given. With --up-to or --only the
+    output is that of the step.
 
     tenuto test-runs start order.json -i '{"id": 7}' --mock charge='{"paid": true}' --skip-delays
 
     tenuto test-runs start order.json --fail charge=CARD_DECLINED --event order.paid='{"id": 7}'
     """
+    if up_to is not None and only is not None:
+        raise typer.BadParameter("one of the two is given", param_hint="--up-to, --only")
 
     async def work(backend: Backend) -> int:
         from tenuto.cli.sources import read_input, read_json
@@ -111,6 +126,8 @@ def start(  # noqa: PLR0913 - one for each option
             skip_delays=skip_delays,
             allow_effects=allow_effects,
             keep=keep,
+            up_to=only or up_to,
+            is_only=only is not None,
             timeout=timeout,
             is_json=output == "json",
             reason=reason,

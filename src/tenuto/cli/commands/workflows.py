@@ -9,14 +9,24 @@ import typer
 
 from tenuto.cli import completion
 from tenuto.cli.backends.place import STORE
-from tenuto.cli.commands.options import Cursor, Limit, ListOutput, Output, Reason, Store, perform_on
+from tenuto.cli.commands.options import (
+    Cursor,
+    JsonOutput,
+    Limit,
+    ListOutput,
+    Output,
+    Reason,
+    Store,
+    perform_on,
+)
 
 if TYPE_CHECKING:
     from tenuto.cli.backends.backend import Backend
+    from tenuto.model.json import Object
 
 workflows = typer.Typer(
     name="workflows",
-    help="Deployed definitions: list, show, compare, remove.",
+    help="Deployed definitions: list, show, export, compare, remove.",
     no_args_is_help=True,
 )
 
@@ -93,6 +103,32 @@ def show(
     perform_on(store, work, output)
 
 
+@workflows.command("export")
+def export(
+    workflow: WorkflowId,
+    *,
+    version: Annotated[
+        int | None,
+        typer.Option("--version", metavar="N", min=1, help="Another version than the newest."),
+    ] = None,
+    store: Store = STORE,
+    output: JsonOutput = "json",
+) -> None:
+    """Print the document of a definition alone: deployed again, it makes no new version.
+
+    tenuto workflows export order > order.json
+    """
+
+    async def work(backend: Backend) -> int:
+        from tenuto.cli import exits
+        from tenuto.cli.views.terminal import show_json
+
+        show_json((await backend.space.definition(workflow, version)).definition)
+        return exits.DONE
+
+    perform_on(store, work, output)
+
+
 @workflows.command("diff")
 def diff(
     workflow: WorkflowId,
@@ -138,15 +174,16 @@ def diff(
         if file is None:
             new = await space.definition(workflow, second)
             old = await space.definition(workflow, first or max(new.version - 1, 1))
-            after, name, to = new.definition, f"{workflow}@{new.version}", new.version
+            after, name = new.definition, f"{workflow}@{new.version}"
+            view: Object = {"id": workflow, "from": old.version, "to": new.version}
         else:
             source = read_source(file)
             source.checked()
             old = await space.definition(workflow, first)
-            after, name, to = source.as_object, str(file), str(file)
+            after, name = source.as_object, str(file)
+            view = {"id": workflow, "from": old.version, "to": name}
         found = diff_definitions(old.definition, after)
         if output == "json":
-            view = {"id": workflow, "from": old.version, "to": to}
             show_json({**view, **msgspec.to_builtins(found)})
         else:
             show_diff(found, f"{workflow}@{old.version}", name)
