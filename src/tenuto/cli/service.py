@@ -40,7 +40,7 @@ from tenuto.cli.parent_process import ParentProcess
 from tenuto.cli.served_address import address_file, announced, reachable
 from tenuto.cli.sources import Source
 from tenuto.cli.views.terminal import say, show_json
-from tenuto.compose import MEMORY, is_postgres, without_password
+from tenuto.compose import MEMORY, is_postgres, load_caller, without_password
 from tenuto.config.config import Config
 from tenuto.logs import instance_lines
 from tenuto.logs.setup import logging_to
@@ -114,6 +114,7 @@ async def _serve(
         listen_url=chosen.listen_url if is_postgres(chosen.store) else None,
         settings=chosen.engine,
     )
+    load_caller()
     announce = _announcer(chosen)
     logs = logging_to(form=chosen.log_format, level=chosen.log_level, to=chosen.log_to)
     with interruptible() as stopped, logs, _quiet_in_dev(options), ExitStack() as here:
