@@ -67,9 +67,9 @@ async def followed(
     backend: Backend,
     id: str,
     timeout: float | None,  # noqa: ASYNC109 - a time for the user
-    until: Callable[[InstanceState], bool] = lambda state: state.has_ended,
+    is_over: Callable[[InstanceState], bool] = lambda state: state.has_ended,
 ) -> Held | int:
-    """The instance at its end, or as `until` wants it; an exit code where it was stopped before."""
+    """The instance at its end, or once `is_over`; an exit code where it was stopped before."""
     held = await backend.held(id)
     where = name_of(held.state)
     say(f"{where}  {id}  in {backend.described}", style="bold")
@@ -77,7 +77,7 @@ async def followed(
     until = None if timeout is None else clock.ticks() + timeout
     with interruptible() as stopped, watcher_for(held.plan, held.state, clock.now) as watcher:
         async with backend.watching(id, held.state.version) as grown:
-            while not until(held.state):
+            while not is_over(held.state):
                 left = None if until is None else until - clock.ticks()
                 if left is not None and left <= 0:
                     return exits.TIMED_OUT
