@@ -58,11 +58,13 @@ if TYPE_CHECKING:
         WorkingSpan,
     )
     from tenuto.workspace.values import (
+        ApprovalFilter,
         BulkOperation,
         DeadLetterFilter,
         DeclaredTask,
         DefinitionVersion,
         InstanceFilter,
+        OpenApproval,
         Page,
         Published,
         Start,
@@ -76,6 +78,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "ApprovalFilter": "tenuto.workspace.values",
     "BulkOperation": "tenuto.workspace.values",
     "Client": "tenuto.client",
     "Conflict": "tenuto.model.errors",
@@ -96,6 +99,7 @@ _HOMES = {
     "Mock": "tenuto.model.test_run",
     "NotAvailable": "tenuto.model.errors",
     "NotFound": "tenuto.model.errors",
+    "OpenApproval": "tenuto.workspace.values",
     "Overloaded": "tenuto.model.errors",
     "Page": "tenuto.workspace.values",
     "Problem": "tenuto.model.errors",
@@ -167,6 +171,7 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
+    "ApprovalFilter",
     "BulkOperation",
     "Client",
     "Conflict",
@@ -187,6 +192,7 @@ __all__ = [
     "Mock",
     "NotAvailable",
     "NotFound",
+    "OpenApproval",
     "Overloaded",
     "Page",
     "Problem",

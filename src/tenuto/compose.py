@@ -96,7 +96,16 @@ def sqlite_path(url: str) -> Path:
             advice="Write sqlite:///FILE or postgresql://USER:PASSWORD@HOST/DATABASE; in Python, "
             "leave it out to keep everything in memory.",
         )
-    return Path(url.removeprefix(SQLITE))
+    path = url.removeprefix(SQLITE)
+    if path == ":memory:":
+        # SQLite would make a database for each connection, and none of them would be found again.
+        raise StoreUnavailable(
+            f"{url!r} is not a store",
+            code="TEN-4008",
+            advice="In Python, leave the URL out to keep everything in memory: Tenuto(). Commands "
+            "need a file: sqlite:///FILE.",
+        )
+    return Path(path)
 
 
 def has_engine(url: str) -> bool:
@@ -170,6 +179,11 @@ def _notes(store: Store, settings: Settings | None) -> NoteFiles | None:
     if store.is_shared and settings.notes_folder is not None:
         path = Path(settings.notes_folder) / path.name
     return NoteFiles(path, seconds=settings.decision_timeout, is_private=store.is_shared)
+
+
+def load_caller() -> None:
+    """Import what calls other services, before an event loop has anything to do meanwhile."""
+    import tenuto.egress.http  # noqa: F401, PLC0415 - aiohttp only where used
 
 
 def build_caller(*, may_be_private: bool = False) -> Caller:

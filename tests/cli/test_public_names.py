@@ -9,6 +9,7 @@ import sys
 import tenuto
 
 NAMES = [
+    "ApprovalFilter",
     "BulkOperation",
     "Client",
     "Conflict",
@@ -29,6 +30,7 @@ NAMES = [
     "Mock",
     "NotAvailable",
     "NotFound",
+    "OpenApproval",
     "Overloaded",
     "Page",
     "Problem",

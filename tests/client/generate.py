@@ -24,6 +24,7 @@ from msgspec import NODEFAULT, UNSET, Struct, UnsetType
 from tenuto.api.operation import API, Operation
 from tenuto.api.operations.instance_commands import EditedTask
 from tenuto.api.registry import OPERATIONS
+from tenuto.client.approvals import RemoteApprovals
 from tenuto.client.audit import RemoteAudit
 from tenuto.client.bulk import RemoteBulk
 from tenuto.client.client import Client
@@ -372,6 +373,7 @@ PARTS = {
     "schedules": Face(RemoteSchedules, "SyncSchedules"),
     "calendars": Face(RemoteCalendars, "SyncCalendars"),
     "workers": Face(RemoteWorkers, "SyncWorkers"),
+    "approvals": Face(RemoteApprovals, "SyncApprovals"),
     "bulk": Face(RemoteBulk, "SyncBulk"),
     "test_runs": Face(RemoteTestRuns, "SyncTestRuns"),
     "keys": Face(RemoteKeys, "SyncKeys"),

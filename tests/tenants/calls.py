@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, date, datetime
 from typing import TypeAlias
 
+from tenuto.workspace.approvals import TenantApprovals
 from tenuto.workspace.audit import TenantAudit
 from tenuto.workspace.bulk import BulkOperations
 from tenuto.workspace.calendars import Calendars
@@ -64,6 +65,7 @@ PARTS: dict[str, type] = {
     "dead_letters": DeadLetters,
     "task_definitions": TaskDefinitions,
     "workers": TenantWorkers,
+    "approvals": TenantApprovals,
     "schedules": Schedules,
     "calendars": Calendars,
     "bulk": BulkOperations,
@@ -178,7 +180,7 @@ ONLY_OWN = frozenset(
         "task_definitions.register",
         "task_definitions.page",
         "test_runs.start",
-        *("workers.list", "workers.page"),
+        *("workers.list", "workers.page", "approvals.page"),
         *("webhooks.add", "webhooks.list"),
     }
 )

@@ -65,6 +65,17 @@ def patterns(ctx: typer.Context, incomplete: str) -> Completed:
     return _beginning(incomplete, _asked(ctx, _stored_patterns, _served_patterns))
 
 
+def views(incomplete: str) -> Completed:
+    """Saved views."""
+    from tenuto.cli.saved_views import read_views
+    from tenuto.model.errors import TenutoError
+
+    try:
+        return _beginning(incomplete, [*read_views().known.items()])
+    except TenutoError:
+        return []
+
+
 def decisions(incomplete: str) -> Completed:
     """What can be decided."""
     return _beginning(incomplete, [("approved", ""), ("rejected", "")])

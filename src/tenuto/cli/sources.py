@@ -78,6 +78,11 @@ class Source(Struct, frozen=True, kw_only=True):
         """The function, or the document, that a workspace deploys."""
         if self.flow is not None:
             return self.flow
+        return self.as_object
+
+    @property
+    def as_object(self) -> Object:
+        """The document of the definition."""
         assert isinstance(self.document, dict)
         return self.document
 
@@ -109,7 +114,7 @@ def read_sources(path: Path) -> list[Source]:
 
 
 def read_all(paths: Sequence[Path]) -> list[Source]:
-    """Read and check every definition in files; the problems of all of them are told together."""
+    """Read and check every definition in files; the problems of all are reported together."""
     sources: list[Source] = []
     errors: list[Refusal] = []
     for path in paths:

@@ -11,6 +11,7 @@ from typing import Any, Self
 
 import msgspec
 
+from tenuto.client.approvals import RemoteApprovals
 from tenuto.client.audit import RemoteAudit
 from tenuto.client.bulk import RemoteBulk
 from tenuto.client.connection import API, NEXT_AFTER, PATIENCE, Ask, Connection, part
@@ -97,6 +98,7 @@ class Client:
         self.calendars = RemoteCalendars(self.operations)
         """Business calendars: save, list, get, days, import_dates, add, remove."""
         self.workers = RemoteWorkers(self.operations)
+        self.approvals = RemoteApprovals(self.operations)
         """Workers that were seen within the last hour: list, page."""
         self.bulk = RemoteBulk(self.operations)
         """Actions over many instances or dead letters: start, list, get, cancel."""
@@ -285,6 +287,7 @@ class Client:
             waiting_for=which.waiting_for,
             roots=which.roots or None,
             parent_id=which.parent_id,
+            text=which.text,
             variables=None if variables is None else msgspec.json.encode(variables).decode(),
             limit=limit,
             cursor=cursor,

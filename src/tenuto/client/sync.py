@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tenuto.client.approvals import RemoteApprovals
 from tenuto.client.audit import RemoteAudit
 from tenuto.client.blocking import (
     ClientFace,
@@ -142,6 +143,12 @@ class SyncWorkers(Face[RemoteWorkers]):
 
     list = waited(RemoteWorkers.list)
     page = waited(RemoteWorkers.page)
+
+
+class SyncApprovals(Face[RemoteApprovals]):
+    """Decisions that instances wait for."""
+
+    page = waited(RemoteApprovals.page)
 
 
 class SyncBulk(Face[RemoteBulk]):
@@ -335,6 +342,8 @@ class SyncClient(ClientFace):
         """Business calendars: weekly hours, holidays and dates, in versions."""
         self.workers = SyncWorkers(self._loop, client.workers)
         """Workers that were seen within the last hour."""
+        self.approvals = SyncApprovals(self._loop, client.approvals)
+        """Decisions that instances wait for."""
         self.bulk = SyncBulk(self._loop, client.bulk)
         """Actions over many instances or dead letters: durable, with progress."""
         self.test_runs = SyncTestRuns(self._loop, client.test_runs)

@@ -1,4 +1,4 @@
-"""Advances an instance as far as possible: begins ready nodes, skips doomed ones."""
+"""Advances an instance as far as possible: begins ready nodes, skips unreachable ones."""
 
 from __future__ import annotations
 
@@ -94,14 +94,14 @@ def _read_enough(d: Deciding) -> None:
 def _follow(d: Deciding) -> bool:
     """Do some of what follows; False: there is nothing."""
     state = d.state
-    if state.doomed:
-        _skip_doomed(d)
+    if state.unreachable:
+        _skip_unreachable(d)
     if state.enough:
         loop.end_early(d)
     elif state.ready:
         _begin_ready(d)
-    elif state.doomed:
-        pass  # what was skipped doomed others
+    elif state.unreachable:
+        pass  # a skipped node made others unreachable
     elif state.quiet:
         loop.end_quiet_iterations(d)
     elif state.short:
@@ -111,11 +111,11 @@ def _follow(d: Deciding) -> bool:
     return True
 
 
-def _skip_doomed(d: Deciding) -> None:
-    for key in _in_order(d, d.state.doomed):
+def _skip_unreachable(d: Deciding) -> None:
+    for key in _in_order(d, d.state.unreachable):
         if not d.has_room:
             return
-        if key in d.state.doomed:
+        if key in d.state.unreachable:
             pass_over(d, key, "dead-path")
 
 

@@ -1,4 +1,4 @@
-"""The SLA of an instance or a step: when it should have ended, and what is told if it has not.
+"""The SLA of an instance or a step: when it should have ended, and what is reported if it has not.
 
 It changes nothing else: the instance goes on. It counts from the first beginning, through attempts,
 pauses and a retry by hand, and tells each of its two moments once.

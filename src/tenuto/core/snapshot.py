@@ -56,6 +56,8 @@ LARGE = 16_384
 
 
 _FOLLOWING = ("open", "open_steps", "open_inside", "stopping", "quiet", "sla_order")
+_RENAMED = "unreachable"
+"""The field that snapshots keep as `doomed`."""
 
 
 class _Beside(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -120,7 +122,7 @@ _Compensation = _form(Compensation, failed=_pairs(int, LastError))
 _Stored = _form(
     InstanceState,
     _Beside,
-    without=_FOLLOWING,
+    without=(*_FOLLOWING, _RENAMED),
     nodes=_pairs(NodeKey, NodeState),
     joins=_pairs(NodeKey, Join),
     ready=list[NodeKey],
@@ -161,7 +163,7 @@ def encode(state: InstanceState) -> bytes:
     fields = asdict(state)
     # Which nodes are open follows from the nodes; the seqs that opened them order them, each once.
     # So does which iterations are quiet, from the iterations.
-    for name in _FOLLOWING:
+    for name in (*_FOLLOWING, _RENAMED):
         del fields[name]
     nodes = sorted(state.nodes.items(), key=lambda item: item[1].opened)
     large = _large_values(state, nodes)
@@ -175,7 +177,7 @@ def encode(state: InstanceState) -> bytes:
         "nodes": nodes,
         "joins": sorted(state.joins.items(), key=lambda item: item[0]),
         "ready": sorted(state.ready),
-        "doomed": sorted(state.doomed),
+        "doomed": sorted(state.unreachable),
         "short": sorted(state.short),
         "enough": sorted(state.enough),
         "arrivals": sorted(state.arrivals.items()),
@@ -238,7 +240,7 @@ def decode(snapshot: bytes, entries: Mapping[int, Entry]) -> InstanceState:
         "nodes": as_map(dict(nodes)),
         "joins": as_map(dict(fields["joins"])),
         "ready": keys_of(fields["ready"]),
-        "doomed": keys_of(fields["doomed"]),
+        _RENAMED: keys_of(fields.pop("doomed")),
         "short": keys_of(fields["short"]),
         "enough": keys_of(fields["enough"]),
         "arrivals": as_map(dict(fields["arrivals"])),

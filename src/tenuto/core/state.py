@@ -377,7 +377,7 @@ class InstanceState(Struct, gc=False, kw_only=True):
     joins: Mapping[NodeKey, Join]
     ready: Keys
     """Nodes whose join has fired and that have not begun."""
-    doomed: Keys
+    unreachable: Keys
     """Nodes that can never run and have not been skipped yet."""
     quiet: Keys
     """Iterations, each as its loop and its path, of which no node is open."""
@@ -448,7 +448,7 @@ class InstanceState(Struct, gc=False, kw_only=True):
     @property
     def is_unsettled(self) -> bool:
         """Whether something follows from it that no decision has come to yet."""
-        is_waiting = bool(self.ready or self.doomed or self.quiet or self.short or self.enough)
+        is_waiting = bool(self.ready or self.unreachable or self.quiet or self.short or self.enough)
         if self.compensation is not None:
             return self.compensation.is_idle
         if self.ending is None and not is_waiting:
@@ -492,8 +492,8 @@ class InstanceState(Struct, gc=False, kw_only=True):
 
     def copied(self) -> InstanceState:
         """A copy to go on from; what it consists of is shared."""
-        if self.ready or self.doomed or self.quiet or self.short or self.enough:
-            self.ready.is_shared = self.doomed.is_shared = True
+        if self.ready or self.unreachable or self.quiet or self.short or self.enough:
+            self.ready.is_shared = self.unreachable.is_shared = True
             self.quiet.is_shared = self.short.is_shared = self.enough.is_shared = True
         copy: InstanceState = self.__copy__()  # type: ignore[attr-defined] # every Struct has it
         return copy
@@ -511,7 +511,7 @@ _BLANK = InstanceState(
     nodes={},
     joins={},
     ready=NO_KEYS,
-    doomed=NO_KEYS,
+    unreachable=NO_KEYS,
     quiet=NO_KEYS,
     short=NO_KEYS,
     enough=NO_KEYS,

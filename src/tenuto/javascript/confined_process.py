@@ -103,7 +103,7 @@ class ConfinedProcess:
     def kill(self) -> None:
         """Kill it; `ended` follows."""
         if not self.is_ending:
-            self._child.doom()
+            self._child.send_kill()
             self._await_end()
 
     def _read(self) -> None:

@@ -54,7 +54,7 @@ _LAST_CAPABILITY = 63
 _M_PERTURB = -6
 _FILLER = 0x5A
 _FIRST_USER = 0x70000000
-"""User ids that no system gives to anybody: each process has one of its own."""
+"""User ids that no system assigns: each process has one of its own."""
 _EMPTY = ("/tmp", "/var", "/mnt", "/usr")  # noqa: S108 - covered, not written to
 
 _SLACK = 48 << 20
@@ -162,7 +162,7 @@ def _leave() -> None:
 
 
 def _change_user() -> None:
-    """Become a user that nobody else is."""
+    """Become a user of its own."""
     if os.geteuid() != 0:
         raise Refused("only root can change its user")
     id = _FIRST_USER + os.getpid()
@@ -172,7 +172,7 @@ def _change_user() -> None:
 
 
 def _drop_privileges() -> None:
-    """Nothing that this process does can give it a right, and nobody can look into its memory."""
+    """Nothing that this process does can give it a right, and none can read its memory."""
     if sys.platform != "linux":
         raise Refused("there is none on this system")
     libc = _libc()

@@ -66,7 +66,7 @@ class CodeProblem(Struct, frozen=True, kw_only=True):
 
 
 class FetchRequest(Struct, frozen=True, kw_only=True):
-    """A request of the code: whoever sends it decides whether it may be sent."""
+    """A request of the code: the sender decides whether it may be sent."""
 
     id: int
     url: str

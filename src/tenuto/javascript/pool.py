@@ -292,7 +292,7 @@ class Pool:
         return start_process(self._confinement)
 
     def _not_started(self, reason: str) -> None:
-        """Try again while there are other processes; else those who wait are told."""
+        """Try again while there are other processes; else the waiting calls fail."""
         self._failures += 1
         others = len(self._busy) + len(self._idle) + len(self._spares) + len(self._starting) - 1
         if others <= 0 or self._failures >= _MOST_FAILURES:
@@ -305,7 +305,7 @@ class Pool:
         self._hand_out()
 
     def _refuse(self, reason: str) -> None:
-        """Those who wait are told; the next call tries again."""
+        """The waiting calls fail; the next call tries again."""
         for queue in self._waiting.values():
             for waiter in queue:
                 if not waiter.turn.done():

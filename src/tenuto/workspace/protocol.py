@@ -36,7 +36,9 @@ from tenuto.workspace.schedule_values import (
 )
 from tenuto.workspace.values import (
     ALL_DEAD_LETTERS,
+    ANY_APPROVAL,
     ANY_INSTANCE,
+    ApprovalFilter,
     BulkOperation,
     DeadLetterFilter,
     DeadLetterGroups,
@@ -44,6 +46,7 @@ from tenuto.workspace.values import (
     DefinitionVersion,
     InstanceFilter,
     ListedTask,
+    OpenApproval,
     Page,
     PendingDelivery,
     Published,
@@ -233,6 +236,11 @@ class Workspace(Protocol):
     @property
     def calendars(self) -> Calendars:
         """Business calendars: working time."""
+        ...
+
+    @property
+    def approvals(self) -> Approvals:
+        """Decisions that instances wait for."""
         ...
 
     @property
@@ -723,6 +731,19 @@ class Calendars(Protocol):
 
     async def list(self) -> list[SavedCalendar]:
         """Every calendar, ordered by id."""
+        ...
+
+
+class Approvals(Protocol):
+    """Decisions that instances wait for."""
+
+    async def page(
+        self, which: ApprovalFilter = ANY_APPROVAL, *, limit: int = 100, cursor: str | None = None
+    ) -> Page[OpenApproval]:
+        """Open approvals: those of the newest instances first, of one instance the oldest first.
+
+        A page may have fewer items than its limit, although there is another one.
+        """
         ...
 
 

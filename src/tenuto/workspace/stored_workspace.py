@@ -35,6 +35,7 @@ from tenuto.workspace.values import (
 from tenuto.workspace.views import summary_of
 
 if TYPE_CHECKING:
+    from tenuto.workspace.approvals import TenantApprovals
     from tenuto.workspace.audit import TenantAudit
     from tenuto.workspace.dead_letters import DeadLetters
     from tenuto.workspace.definitions import Definitions
@@ -196,7 +197,9 @@ class StoredWorkspace(ABC):
             after=cursor,
         )
         wanted = None if variables is None else cast("Object", as_json(dict(variables)))
-        page = await instance_rows(self.source, self.tenant, query, wanted, key=which.key)
+        page = await instance_rows(
+            self.source, self.tenant, query, wanted, key=which.key, text=which.text
+        )
         ticks = await schedules_of(self.source, self.tenant, page.items)
         shown = [summary_of(row, ticks.get(row.id)) for row in page.items]
         return Page(items=shown, next_cursor=page.next_after)
@@ -304,6 +307,14 @@ class StoredWorkspace(ABC):
 
         source = self.source
         return TenantWorkers(source.store.seen_by(self.tenant), source.clock, self.tenant)
+
+    @property
+    def approvals(self) -> TenantApprovals:
+        """Decisions that instances wait for: page."""
+        from tenuto.workspace.approvals import TenantApprovals
+
+        # A program that has the store may decide in the name of any person.
+        return TenantApprovals(self.source, self.tenant, self.actor, (), is_trusted=True)
 
     @property
     def keys(self) -> TenantKeys:

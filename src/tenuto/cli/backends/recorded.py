@@ -120,6 +120,7 @@ _WHEN_NEW: Final = {
 """The actions of documents without an id."""
 _FREQUENT: Final = frozenset({"start_workflow", "start_batch", "publish_events", "execute_task"})
 """Actions that have succeeded also where their outcome could not be recorded."""
+_PRUNES: Final = "prune_instances"
 _STARTS: Final = frozenset({"start_workflow", "execute_task", "rerun_instance"})
 _DETAILS: Final = ("decision", "by", "step", "iteration")
 """Arguments that a line keeps."""
@@ -309,7 +310,8 @@ def _target(changing: _Changing, given: Mapping[str, Any]) -> str:
     _, *values = given.values()
     first = values[0] if values else None
     if isinstance(first, Mapping):
-        first = first.get("id")
+        # A schedule may be called by either name.
+        first = first.get("id", first.get("scheduleId"))
     found = first if isinstance(first, str) else getattr(first, "id", None)
     return str(found) if isinstance(found, str) else ""
 
@@ -338,6 +340,8 @@ def _after(action: str, result: object) -> Object:
             return audit_values.events(result)
         case SavedSchedule() | SavedCalendar() | ImportedDates() | TickRecord():
             return _of_schedules(result)
+        case dict() if action == _PRUNES:
+            return {"forgotten": result}
         case int():
             return {_COUNTS.get(action, "hastened"): result}
         case _:

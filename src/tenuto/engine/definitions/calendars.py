@@ -139,6 +139,15 @@ class Calendars:
         broken = self._broken_by(read.calendar, others, year)
         return read if not broken else _with(read, broken)
 
+    async def is_saved(self, tenant: str, document: JSON) -> bool:
+        """Whether saving a document would make no version; false also where it is not valid."""
+        calendar = (await self.check(tenant, document)).calendar
+        if calendar is None:
+            return False
+        newest = await self._store.calendars.newest(tenant, calendar.id)
+        content = msgspec.json.encode(write_calendar(calendar), order="deterministic")
+        return newest is not None and not newest.is_removed and newest.document == content
+
     async def save(
         self,
         tenant: str,

@@ -240,7 +240,7 @@ class Deliverer:
             health = _with_gap(health, await self._open_gap(listener, health, now))
             log.error(
                 "webhook=%s is disabled: no delivery has arrived since %s (%s); it loses events "
-                "until somebody enables it",
+                "until it is enabled",
                 *(listener.id, health.failing_since, health.last_error),
             )
         await self._settled(

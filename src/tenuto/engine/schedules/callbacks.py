@@ -106,7 +106,7 @@ class CallbackTask(Registry):
     async def _send(self, input: dict[str, Any], ctx: Context) -> Object:
         """Post a callback; 2xx is success, no answer and 408, 429 and 5xx are tried again."""
         assert self._sender is not None
-        # What the instance says, and not its input: anybody may run this task.
+        # From the instance, and not from its input: any principal may run this task.
         origin = await self._origin(ctx.instance_id)
         if origin.schedule_id is None:
             raise TaskError(

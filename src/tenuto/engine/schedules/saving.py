@@ -48,6 +48,17 @@ class Saving:
         self._lookup = lookup
         self._hint = hint
 
+    async def is_saved(self, tenant: str, document: JSON) -> bool:
+        """Whether saving a document would change nothing; false also where it is not valid."""
+        schedule = (await self._checks.check(tenant, document)).schedule
+        if schedule is None:
+            return False
+        row = await self._store.schedules.get(tenant, schedule.id)
+        if row is None:
+            return False
+        written = write_schedule(self._owned(schedule, row))
+        return row.content == msgspec.json.encode(written, order="deterministic")
+
     async def save(
         self,
         tenant: str,

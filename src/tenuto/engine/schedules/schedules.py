@@ -71,7 +71,7 @@ class Schedules:
         self.check, self.preview = checks.check, checks.preview
         self.get, self.running = lookup.get, lookup.running
         self.nominal_times, self.count_times = lookup.nominal_times, lookup.count_times
-        self.save = saving.save
+        self.save, self.is_saved = saving.save, saving.is_saved
         self.pause, self.resume, self.remove = changes.pause, changes.resume, changes.remove
         self.trigger, self.backfill_tick = changes.trigger, changes.backfill_tick
         self.removed_workflow = changes.removed_workflow

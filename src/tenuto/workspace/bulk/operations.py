@@ -235,9 +235,9 @@ def _is_by_family(which: InstanceFilter) -> bool:
 def _refuse_other_filters(which: InstanceFilter) -> None:
     """The action itself changes the time of change: a list by it has no stable order.
 
-    At most one instance has a key: that one is named by its id.
+    At most one instance has a key: that one is named by its id. A text is in no index.
     """
-    names = ("updated_from", "updated_before", "key")
+    names = ("updated_from", "updated_before", "key", "text")
     problems = [
         Problem(
             code="TEN-2031",
