@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from urllib.parse import urlsplit
 
-from tenuto.built_in.protocol import Call, Failed
+from tenuto.built_in.protocol import Call, CodeFault, Failed, NotChecked
 from tenuto.built_in.requests import NotSent, Requests
 from tenuto.javascript.outcomes import (
     ConsoleLine,
@@ -83,6 +83,16 @@ class JavaScriptExecutor:
         if isinstance(done, FailedCall):
             raise Failed(done.failure)
         return done.value
+
+    async def check(self, code: str, *, tenant: str) -> Sequence[CodeFault]:
+        """Why code does not parse; a process of the sandbox parses it, and runs nothing of it."""
+        try:
+            found = await self.sandbox.check(code, tenant=tenant)
+        except RuntimeError as error:
+            raise NotChecked(str(error)) from None
+        return [
+            CodeFault(message=each.message, line=each.line, column=each.column) for each in found
+        ]
 
     async def close(self) -> None:
         if self._made is not None:

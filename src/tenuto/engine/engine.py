@@ -100,6 +100,7 @@ class Engine:
             ids=ids,
             settings=self.settings,
             died=self._loop_died,
+            executors=self.executors,
         )
         self.usage = Usage(shared)
         self.definitions = Definitions(shared, self.usage.admit_document)
@@ -107,9 +108,7 @@ class Engine:
             store=store, clock=clock, notes=notes or NoNotes(), spawn=shared.background.spawn
         )
         self.turns = Turns(shared, self.definitions, self.quarantine, decide=decide)
-        self.effects = Effects(
-            shared, self.definitions, self.turns, self.usage.stored_lines, self.executors
-        )
+        self.effects = Effects(shared, self.definitions, self.turns, self.usage.stored_lines)
         resolver = self.definitions.resolver(self.turns.report)
         self.estimate: StepEstimate = lambda *_: None
         """How long attempts of a step ran in this process, where that is measured."""
