@@ -21,7 +21,6 @@ def found(document: Value) -> list[tuple[str, str]]:
 @pytest.mark.parametrize(
     ("kind", "code"),
     [
-        ("javascript", "TEN-1903"),
         ("dataQuery", "TEN-1904"),
         ("http", "TEN-1905"),
     ],
