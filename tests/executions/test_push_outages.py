@@ -12,7 +12,7 @@ import pytest
 from tenuto.engine.engine import Engine
 from tenuto.executions.claim_queue import MOST_WAITING
 from tenuto.executions.push_dispatcher import PushDispatcher
-from tenuto.executions.push_target import breaker_state
+from tenuto.targets.state import breaker_state
 from tenuto.executions.push_wire import Ticket, outcome_of
 from tenuto.model.durations import epoch_ms
 from tenuto.model.errors import StoreUnavailable, TenutoError

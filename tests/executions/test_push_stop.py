@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from tenuto.executions.push_target import breaker_state
+from tenuto.targets.state import breaker_state
 from tenuto.model.durations import epoch_ms
 from tenuto.model.policy import LOSSES_UNTIL_POISON
 from tenuto.ports import Page
