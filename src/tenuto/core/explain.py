@@ -77,6 +77,8 @@ class Facts(Struct, frozen=True, gc=False, kw_only=True):
     """By step, how long earlier attempts ran."""
     meant: Mapping[str, str] = {}
     """By the id of a task that nothing takes, a known one that it may be a misspelling of."""
+    queued: frozenset[tuple[str, str, int]] = frozenset()
+    """Attempts (node, iteration, attempt) in this process that wait for a place to run in."""
 
 
 def explain(plan: Plan, state: InstanceState, facts: Facts) -> Explanation:
@@ -129,6 +131,7 @@ def _steps(plan: Plan, state: InstanceState, facts: Facts) -> Steps:
         facts.owner not in _NO_OWNER,
         facts.meant,
         facts.now,
+        facts.queued,
     )
 
 

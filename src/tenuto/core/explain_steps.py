@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from tenuto.calendars.words import local_text
 from tenuto.core.arrivals import may_arrive
-from tenuto.core.built_in import task_id_of
+from tenuto.core.built_in import JAVASCRIPT_TASK, task_id_of
 from tenuto.core.incomplete_joins import join_message, missing_steps
 from tenuto.core.plan import Plan
 from tenuto.core.scope import scope_of
@@ -63,6 +63,7 @@ class Steps(Struct, frozen=True):
     """Whether the process that its tasks run in is there, as far as is known."""
     meant: Mapping[str, str]
     now: datetime
+    queued: frozenset[tuple[str, str, int]]
 
     def open(self) -> list[Cause]:
         """What each of them waits for, the oldest first."""
@@ -437,6 +438,17 @@ class Steps(Struct, frozen=True):
             return Cause(
                 kind=CauseKind.RUNNING,
                 message=f"attempt {node.attempt} does not run until a process goes on with it",
+                step_id=key.node,
+                iteration=key.iteration,
+                since=since,
+                details=details,
+            )
+        if (key.node, key.iteration, node.attempt) in self.queued:
+            is_code = task_id == JAVASCRIPT_TASK
+            place = "process of the sandbox" if is_code else "thread or process of its program"
+            return Cause(
+                kind=CauseKind.SLOT,
+                message=f"attempt {node.attempt} waits for a {place}",
                 step_id=key.node,
                 iteration=key.iteration,
                 since=since,

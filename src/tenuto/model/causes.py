@@ -33,7 +33,8 @@ class CauseKind(StrEnum):
     RATE_LIMIT = "rate-limit"
     """A step's request waits until the rate of its host or data source allows it."""
     SLOT = "slot"
-    """A step's request waits for one of those to its host or data source to end."""
+    """A step's request waits for one of those to its host or data source to end, or its attempt for
+    a process of the sandbox, or a thread."""
     RUNNING = "running"
     """A step's task runs."""
     STOPPING = "stopping"

@@ -121,6 +121,7 @@ class Explainer:
             takers=await self._takers(held, budget),
             estimates=self._estimates(held),
             meant=await self._meant(held, budget),
+            queued=frozenset() if self._runner is None else self._runner.queued(held.state.id),
         )
         return explain(held.plan, held.state, facts)
 
