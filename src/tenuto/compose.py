@@ -12,7 +12,7 @@ from tenuto.ports import SystemClock, SystemIds
 if TYPE_CHECKING:
     from tenuto.access.authenticator import Authenticator, Tokens
     from tenuto.access.oidc import OidcSettings
-    from tenuto.built_in.protocol import Executors
+    from tenuto.built_in.protocol import Executor, Executors
     from tenuto.engine.engine import Engine
     from tenuto.engine.membership.note_files import NoteFiles
     from tenuto.engine.settings import Settings
@@ -165,14 +165,16 @@ def build_engine(
         settings=settings,
         sender=sender or LateSender(may_be_private=may_be_private),
         notes=_notes(store, settings),
-        executors=build_executors(gate, clock, settings) if executors is None else executors,
+        executors=build_executors(settings, gate, clock) if executors is None else executors,
         gate=gate,
     )
 
 
-def build_executors(gate: Gate, clock: Clock, settings: Settings | None = None) -> Executors:
-    """What does the work of javascript, http and dataQuery nodes."""
-    from tenuto.built_in.http import FetchRequests, HttpExecutor  # noqa: PLC0415 - with an engine
+def build_executors(
+    settings: Settings | None = None, gate: Gate | None = None, clock: Clock | None = None
+) -> Executors:
+    """What does the work of javascript, http and dataQuery nodes; `gate` admits requests."""
+    from tenuto.built_in.http import HttpExecutor  # noqa: PLC0415 - with an engine
     from tenuto.built_in.javascript import JavaScriptExecutor  # noqa: PLC0415
     from tenuto.egress import Allowances, EgressClient  # noqa: PLC0415
     from tenuto.engine.settings import Settings  # noqa: PLC0415
@@ -181,14 +183,18 @@ def build_executors(gate: Gate, clock: Clock, settings: Settings | None = None) 
     settings = settings or Settings()
     client = EgressClient(Allowances(settings.private_networks))
     limit = settings.limits.output_bytes
-    return {
-        JavaScript: JavaScriptExecutor(
-            _sandbox, output_limit=limit, requests=FetchRequests(client)
-        ),
-        Http: HttpExecutor(
-            client, gate, clock, host_limits=settings.host_limits, output_limit=limit
-        ),
+    made: dict[type, Executor] = {
+        JavaScript: JavaScriptExecutor(_sandbox, output_limit=limit, client=client)
     }
+    if gate is not None:
+        made[Http] = HttpExecutor(
+            client,
+            gate,
+            clock or SystemClock(),
+            host_limits=settings.host_limits,
+            output_limit=limit,
+        )
+    return made
 
 
 def _sandbox() -> Sandbox:

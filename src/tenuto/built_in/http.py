@@ -6,13 +6,12 @@ An attempt that waits for its host has not begun: its time-out does not count.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from tenuto.built_in.http_request import request_of
 from tenuto.built_in.http_response import MOST_OF_A_FAILURE, is_success, is_well, output_of
 from tenuto.built_in.protocol import Call
-from tenuto.built_in.requests import Answered, NotSent
-from tenuto.egress import EgressClient, NoAnswer, Request
+from tenuto.egress import EgressClient
 from tenuto.model.graph import Http
 from tenuto.model.host_limits import HostLimits, limits_of
 from tenuto.model.json import JSON
@@ -92,36 +91,3 @@ class HttpExecutor:
         if config.response_type == "none":
             return None
         return min(config.max_bytes or self._limit, self._limit * _AT_MOST)
-
-
-class FetchRequests:
-    """Sends what code fetches, through the egress client."""
-
-    def __init__(self, client: EgressClient) -> None:
-        self._client = client
-
-    async def send(
-        self,
-        method: str,
-        url: str,
-        *,
-        tenant: str,
-        headers: tuple[tuple[str, str], ...],
-        body: bytes | None,
-        seconds: float,
-        most: int,
-        may_call: Callable[[str, int], bool],
-    ) -> Answered:
-        request = Request(method, url, headers, body)
-        answer = await self._client.send(
-            tenant, request, most=most, seconds=seconds, may_call=may_call
-        )
-        if isinstance(answer, NoAnswer):
-            raise NotSent(answer.message)
-        return Answered(
-            status=answer.status,
-            url=answer.url,
-            body=answer.body,
-            headers=answer.headers,
-            reason=answer.reason,
-        )
