@@ -293,11 +293,7 @@ async def test_a_compressed_answer_is_not_unpacked(site: Site, client: EgressCli
 async def test_a_host_that_does_not_answer_is_waited_for_so_long(
     site: Site, client: EgressClient
 ) -> None:
-    async def silent(_: web.Request) -> web.StreamResponse:
-        await site.never.wait()
-        return web.Response()
-
-    site.answers["/silent"] = silent
+    site.answers["/silent"] = site.silent
     answer = await client.send("acme", Request("GET", f"{site.url}/silent"), most=9, seconds=0.05)
     assert answer == NoAnswer("time", "no answer within 0.05 s")
 
