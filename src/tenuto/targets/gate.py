@@ -12,7 +12,7 @@ import asyncio
 import logging
 import math
 from collections import Counter, deque
-from functools import partial
+from functools import cached_property, partial
 from typing import NamedTuple, TypeAlias
 
 from tenuto.model.causes import RequestWait
@@ -58,6 +58,8 @@ _SPARE = 32
 """The most requests that a share is larger than what is under way."""
 _OF_THE_REST = 4
 """One of so many free places is reserved beyond what is needed."""
+_LAST_WRITES = 3.0
+"""Seconds in which a process that stops gives its shares back."""
 _FORGET_AFTER = 60.0
 """Seconds after which a target that is not used is forgotten, with its failures."""
 
@@ -143,8 +145,13 @@ class Gate:
         self._clock = clock
         states = TargetStates(store, clock, ids)
         self._states: States = states if store.is_shared else LocalStates(states)
-        self._name = f"gate-{ids.short()}"
+        self._ids = ids
         self._targets: dict[TargetKey, _Target] = {}
+
+    @cached_property
+    def _name(self) -> str:
+        """The name of this process's shares; made when there is one."""
+        return f"gate-{self._ids.short()}"
 
     async def enter(
         self,
@@ -252,15 +259,16 @@ class Gate:
         for server in servers:
             server.cancel()
         await asyncio.gather(*servers, return_exceptions=True)
-        for key, target in targets.items():
-            target.waiting.clear()
-            target.under_way, target.used_at = 0, -math.inf
-            try:
-                await self._pass(key, target)
-                await self._states.drop(key)
-            except TenutoError as error:
-                # It expires.
-                log.info("targets: share not given back target=%s: %s", key[1], error)
+        try:
+            async with asyncio.timeout(_LAST_WRITES):
+                for key, target in targets.items():
+                    target.waiting.clear()
+                    target.under_way, target.used_at = 0, -math.inf
+                    await self._pass(key, target)
+                    await self._states.drop(key)
+        except (TenutoError, TimeoutError) as error:
+            # They expire.
+            log.info("targets: shares not given back: %s", error)
 
     # -- one request
 
