@@ -183,10 +183,16 @@ async def test_the_idempotency_key_of_a_user_stays(site: Site, app: Tenuto) -> N
 async def test_a_request_that_is_none_fails_at_once_and_is_not_tried_again(
     site: Site, app: Tenuto, fields: Object, words: str
 ) -> None:
-    document = step(site.url, method="POST", retry=AT_ONCE)
-    [only] = document["steps"]  # type: ignore[misc]
-    given = {"url": "nowhere", "host": "a b", "lines": "x\r\ny: z", "user": "u:p@a.b", "none": ""}
-    failed = await error(app, {**document, "steps": [{**only, **fields}]}, given)  # type: ignore[dict-item]
+    given: Object = {
+        "url": "nowhere",
+        "host": "a b",
+        "lines": "x\r\ny: z",
+        "user": "u:p@a.b",
+        "none": "",
+    }
+    both: Object = {"url": site.url, "method": "POST", "retry": AT_ONCE, **fields}
+    document: Object = {"id": "w", "steps": [{"stepId": "a", "type": "HTTP", **both}]}
+    failed = await error(app, document, given)
     assert (failed.code, failed.attempt) == ("INVALID_REQUEST", 1)
     assert words in failed.message
     assert site.asked == []

@@ -307,7 +307,7 @@ def test_many_requests_cost_few_writes() -> None:
             writes += 1
             return await put(*given)
 
-        world.stores[0].tasks.put_target = counted  # type: ignore[method-assign]
+        world.stores[0].tasks.put_target = counted  # type: ignore[method-assign,assignment]
         for _ in range(20):
             await asyncio.gather(*(world.request(gate, policy(), 0.05) for _ in range(50)))
         assert world.sent == 1_000

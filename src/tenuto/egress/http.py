@@ -116,17 +116,16 @@ class HttpSender:
     def _checked(self, request: Request) -> URL | NoAnswer:
         """The URL of a request, as it is connected to; why it may not be sent."""
         problem = url_problem(request.url, LONGEST_URL)
-        if problem is None:
-            try:
-                url = URL(request.url)
-                host = url.raw_host or ""
-            except ValueError as error:
-                problem = f"it is not a URL: {error}"
-            else:
-                # Names in other scripts may be another way to write an address.
-                problem = host_problem(host)
         if problem is not None:
-            return NoAnswer("url", f"the URL cannot be used: {problem}")
+            return _unusable(problem)
+        try:
+            url = URL(request.url)
+            host = url.raw_host or ""
+        except ValueError as error:
+            return _unusable(f"it is not a URL: {error}")
+        # A name in another script may be another way to write an address.
+        if (problem := host_problem(host)) is not None:
+            return _unusable(problem)
         if (refusal := host_refusal(host, self._allowance)) is not None:
             return NoAnswer("refused", refusal)
         if (problem := headers_problem(request.headers)) is not None:
@@ -267,6 +266,10 @@ def _headers(response: aiohttp.ClientResponse) -> Headers:
         (name.lower(), value.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
         for name, value in response.headers.items()
     )
+
+
+def _unusable(problem: str) -> NoAnswer:
+    return NoAnswer("url", f"the URL cannot be used: {problem}")
 
 
 def _too_large(most: int) -> NoAnswer:

@@ -96,8 +96,8 @@ class _Next(NamedTuple):
 
     state: TargetState
     at: int
-    count: int
-    """Requests to be admitted."""
+    admitted: int
+    """How many requests."""
     share: int
     share_at: int
 
@@ -335,7 +335,7 @@ class Gate:
         target.unrecorded -= len(outcomes)
         found = target.next
         target.known, target.share, target.share_at = found.state, found.share, found.share_at
-        for number in range(found.count):
+        for number in range(found.admitted):
             if not target.waiting:
                 if number == 0 and found.state.probe_at == found.at:
                     # The request that would have been the probe was cancelled.
