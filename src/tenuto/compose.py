@@ -173,11 +173,12 @@ def build_executors(settings: Settings | None = None) -> Executors:
 
     limits = DEFAULT_LIMITS if settings is None else settings.limits
     return {
-        JavaScript: JavaScriptExecutor(_sandbox, output_limit=limits.output_bytes),
+        JavaScript: JavaScriptExecutor(build_sandbox, output_limit=limits.output_bytes),
     }
 
 
-def _sandbox() -> Sandbox:
+def build_sandbox() -> Sandbox:
+    """The processes that run and check the code of javascript nodes."""
     from tenuto.javascript.sandbox import Sandbox  # noqa: PLC0415 - where code is run
 
     return Sandbox()
