@@ -7,19 +7,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tenuto.model.errors import StoreUnavailable, TenutoError
-from tenuto.model.policy import DEFAULT_LIMITS
 from tenuto.ports import SystemClock, SystemIds
 
 if TYPE_CHECKING:
     from tenuto.access.authenticator import Authenticator, Tokens
     from tenuto.access.oidc import OidcSettings
-    from tenuto.built_in.protocol import Executors
+    from tenuto.built_in.protocol import Executor, Executors
     from tenuto.engine.engine import Engine
     from tenuto.engine.membership.note_files import NoteFiles
     from tenuto.engine.settings import Settings
     from tenuto.javascript.sandbox import Sandbox
     from tenuto.ports import Caller, Clock, Ids, Sender
     from tenuto.store.protocol import Store
+    from tenuto.targets.gate import Gate
     from tenuto.tasks.registry import Registry
 
 MEMORY = "memory://"
@@ -152,29 +152,49 @@ def build_engine(
     # A command that only reads a store loads no engine.
     from tenuto.egress import LateSender  # noqa: PLC0415
     from tenuto.engine.engine import Engine  # noqa: PLC0415
+    from tenuto.targets.gate import Gate  # noqa: PLC0415
 
     may_be_private = settings is not None and settings.private_webhooks
+    clock, ids = clock or SystemClock(), ids or SystemIds()
+    gate = Gate(store, clock, ids)
     return Engine(
         store,
         registry=registry,
-        clock=clock or SystemClock(),
-        ids=ids or SystemIds(),
+        clock=clock,
+        ids=ids,
         settings=settings,
         sender=sender or LateSender(may_be_private=may_be_private),
         notes=_notes(store, settings),
-        executors=build_executors(settings) if executors is None else executors,
+        executors=build_executors(settings, gate, clock) if executors is None else executors,
+        gate=gate,
     )
 
 
-def build_executors(settings: Settings | None = None) -> Executors:
-    """What does the work of javascript, http and dataQuery nodes."""
-    from tenuto.built_in.javascript import JavaScriptExecutor  # noqa: PLC0415 - with an engine
-    from tenuto.model.graph import JavaScript  # noqa: PLC0415
+def build_executors(
+    settings: Settings | None = None, gate: Gate | None = None, clock: Clock | None = None
+) -> Executors:
+    """What does the work of javascript, http and dataQuery nodes; `gate` admits requests."""
+    from tenuto.built_in.http import HttpExecutor  # noqa: PLC0415 - with an engine
+    from tenuto.built_in.javascript import JavaScriptExecutor  # noqa: PLC0415
+    from tenuto.egress import Allowances, EgressClient  # noqa: PLC0415
+    from tenuto.engine.settings import Settings  # noqa: PLC0415
+    from tenuto.model.graph import Http, JavaScript  # noqa: PLC0415
 
-    limits = DEFAULT_LIMITS if settings is None else settings.limits
-    return {
-        JavaScript: JavaScriptExecutor(build_sandbox, output_limit=limits.output_bytes),
+    settings = settings or Settings()
+    client = EgressClient(Allowances(settings.private_networks))
+    limit = settings.limits.output_bytes
+    made: dict[type, Executor] = {
+        JavaScript: JavaScriptExecutor(build_sandbox, output_limit=limit, client=client)
     }
+    if gate is not None:
+        made[Http] = HttpExecutor(
+            client,
+            gate,
+            clock or SystemClock(),
+            host_limits=settings.host_limits,
+            output_limit=limit,
+        )
+    return made
 
 
 def build_sandbox() -> Sandbox:

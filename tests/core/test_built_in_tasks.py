@@ -151,9 +151,10 @@ def test_code_has_thirty_seconds_and_the_others_as_long_as_a_task() -> None:
 
 @pytest.mark.parametrize(
     ("asked", "waits"),
-    [(timedelta(seconds=20), 20), (timedelta(0), 1)],
+    [(timedelta(seconds=20), 20), (timedelta(0), 1), (timedelta(days=400), 30)],
 )
 def test_the_next_attempt_waits_as_long_as_a_service_asks_for(asked: timedelta, waits: int) -> None:
+    """But no longer than the `maxDelay` of its policy."""
     document = draw("s>a", s=start(), a=box("http", **HTTP))
     run = play(document).start({"id": 7})
     failure = Failure(code="HTTP_STATUS", message="503")

@@ -22,7 +22,6 @@ def found(document: Value) -> list[tuple[str, str]]:
     ("kind", "code"),
     [
         ("dataQuery", "TEN-1904"),
-        ("http", "TEN-1905"),
     ],
 )
 def test_types_of_later_versions_are_named(kind: str, code: str) -> None:

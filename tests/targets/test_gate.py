@@ -11,7 +11,8 @@ import pytest
 
 from tenuto.model.task_definition import BreakerPolicy, TaskLimits
 from tenuto.store.memory import MemoryDisk, MemoryStore
-from tenuto.targets.gate import Gate, NotAdmitted, Passage, target_key
+from tenuto.targets.gate import Gate, NotAdmitted, Passage
+from tenuto.targets.names import target_key
 from tenuto.targets.state import TargetPolicy
 from tenuto.testing.seeded_ids import SeededIds
 from tenuto.testing.virtual_clock import VirtualClock, Wall

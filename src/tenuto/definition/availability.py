@@ -12,7 +12,6 @@ from tenuto.model.graph import (
     CompensationStep,
     DataQuery,
     Definition,
-    Http,
     JavaScript,
     Node,
     Task,
@@ -22,7 +21,6 @@ NOT_AVAILABLE = "NOT_AVAILABLE"
 
 _TYPES: dict[type, str] = {
     DataQuery: "TEN-1904",
-    Http: "TEN-1905",
 }
 
 

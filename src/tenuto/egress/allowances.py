@@ -10,9 +10,8 @@ from typing import NamedTuple
 from tenuto.egress.special_ranges import is_special, plain_address
 
 EVERY_TENANT = "*"
-_NAME = re.compile(
-    r"(?:\*\.)?[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?)*"
-)
+_LABEL = r"[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?"
+_NAME = re.compile(rf"(?:\*\.)?{_LABEL}(?:\.{_LABEL})*")
 _MOST = 1_000
 
 

@@ -17,7 +17,7 @@ from tenuto.egress.redirects import MOST, STATUSES, redirected
 from tenuto.egress.request import Answer, NoAnswer, Request
 
 if TYPE_CHECKING:
-    from tenuto.egress.http import HttpSender
+    from tenuto.egress.http import Cut, HttpSender
     from tenuto.egress.lookups import LookUp
 
 _PORTS = {"http": 80, "https": 443}
@@ -38,6 +38,7 @@ class EgressClient:
         request: Request,
         *,
         most: int | None,
+        cut: Cut = lambda _: None,
         seconds: float = math.inf,
         follows: Callable[[int], bool] = lambda _: True,
         may_call: Callable[[str, int], bool] = lambda _host, _port: True,
@@ -45,11 +46,14 @@ class EgressClient:
         """Send a request and read at most so many bytes of the answer; it does not raise.
 
         At most five redirects are followed, those whose status `follows` accepts; the address of
-        each is checked as that of the first. `may_call` is asked about each host and port.
+        each is checked as that of the first. `may_call` is asked about each host and port. `cut`:
+        for which statuses only the beginning of the body is read, and how many bytes of it.
         """
         try:
             async with asyncio.timeout(None if math.isinf(seconds) else seconds):
-                return await self._followed(tenant, request, most, follows, may_call)
+                return await self._followed(
+                    tenant, request, most=most, cut=cut, follows=follows, may_call=may_call
+                )
         except TimeoutError:
             return NoAnswer("time", f"no answer within {seconds:g} s")
 
@@ -62,13 +66,17 @@ class EgressClient:
         self,
         tenant: str,
         request: Request,
+        *,
         most: int | None,
+        cut: Cut,
         follows: Callable[[int], bool],
         may_call: Callable[[str, int], bool],
     ) -> Answer | NoAnswer:
         sender = self._sender(self._allowances.of(tenant))
         for hop in range(MOST + 1):
-            answer = _refusal(request.url, may_call) or await sender.exchange(request, most=most)
+            answer = _refusal(request.url, may_call) or await sender.exchange(
+                request, most=most, cut=cut
+            )
             if isinstance(answer, NoAnswer):
                 is_led_there = hop > 0 and answer.kind in ("url", "refused")
                 message = f"a redirect is not followed: {answer.message}"

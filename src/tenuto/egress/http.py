@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
 import os
 import socket
 import ssl
-from collections.abc import Mapping
-from typing import Any, Literal
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, TypeAlias
 
 import aiohttp
 from multidict import CIMultiDict
@@ -18,13 +17,20 @@ from yarl import URL
 from tenuto.egress.addresses import host_problem, host_refusal, private_problem, url_problem
 from tenuto.egress.allowances import EVERYTHING, PUBLIC, Allowance
 from tenuto.egress.lookups import LookUp, LookUps
-from tenuto.egress.request import Answer, Headers, NoAnswer, Request, headers_problem
+from tenuto.egress.request import (
+    LONGEST_URL,
+    Answer,
+    Headers,
+    NoAnswer,
+    Request,
+    headers_problem,
+)
 from tenuto.ports import Page, Reply
 
 log = logging.getLogger("tenuto.egress")
 
-LONGEST_URL = 8_000
-"""Characters of the URL of a request: more than usual servers take."""
+Cut: TypeAlias = Callable[[int], int | None]
+"""Status → of how many bytes its body is wanted, if not of all."""
 _PART = 65_536
 _TO_CONNECT = 30.0
 """Seconds for which a connection is waited for."""
@@ -76,11 +82,12 @@ class HttpSender:
         )
 
     async def exchange(
-        self, request: Request, *, seconds: float = math.inf, most: int | None
+        self, request: Request, *, most: int | None, cut: Cut = lambda _: None
     ) -> Answer | NoAnswer:
         """Send a request of a user and read its response, without redirects; it does not raise.
 
-        None of its body is read where `most` is None.
+        None of its body is read where `most` is None. `cut`: for which statuses only the beginning
+        of the body is read, and how many bytes of it.
         """
         url = self._checked(request)
         if isinstance(url, NoAnswer):
@@ -89,12 +96,9 @@ class HttpSender:
         headers.setdefault("user-agent", "tenuto")
         headers.update(_PLAIN)
         try:
-            async with asyncio.timeout(None if math.isinf(seconds) else seconds):
-                return await self._sent(request, url, headers, most)
+            return await self._sent(request, url, headers, most, cut)
         except aiohttp.ServerTimeoutError:
             return NoAnswer("connection", f"cannot connect: no answer within {_TO_CONNECT:g} s")
-        except TimeoutError:
-            return NoAnswer("time", f"no answer within {seconds:g} s")
         except (aiohttp.ClientError, OSError, ValueError) as error:
             self._note(request.method, url, error)
             return NoAnswer(_kind_of(error), told(error))
@@ -130,7 +134,7 @@ class HttpSender:
         return url
 
     async def _sent(
-        self, request: Request, url: URL, headers: CIMultiDict[str], most: int | None
+        self, request: Request, url: URL, headers: CIMultiDict[str], most: int | None, cut: Cut
     ) -> Answer | NoAnswer:
         asked = self._open_session().request(
             request.method,
@@ -144,7 +148,11 @@ class HttpSender:
             answer = Answer(
                 response.status, request.url, _headers(response), reason=response.reason or ""
             )
-            if most is None or request.method == "HEAD" or answer.status in _NO_BODY:
+            if request.method == "HEAD" or answer.status in _NO_BODY:
+                return answer
+            if (beginning := cut(answer.status)) is not None:
+                return answer._replace(body=await _beginning(response, beginning))
+            if most is None:
                 return answer
             if (response.content_length or 0) > most:
                 return _too_large(most)
@@ -273,6 +281,16 @@ async def _read(answer: aiohttp.ClientResponse, most: int) -> Page:
         if len(body) > most:
             return Page(None, error=f"the answer has more than {most:,} bytes")
     return Page(answer.status, bytes(body))
+
+
+async def _beginning(answer: aiohttp.ClientResponse, most: int) -> bytes:
+    """The beginning of a response."""
+    body = bytearray()
+    async for part in answer.content.iter_chunked(most):
+        body += part
+        if len(body) >= most:
+            break
+    return bytes(body[:most])
 
 
 _PLAIN = {"accept-encoding": "identity"}

@@ -21,8 +21,8 @@ def redirected(request: Request, status: int, location: str) -> Request | str:
 
     To another origin go no headers that may have credentials in them, and no body.
     """
-    url = urldefrag(urljoin(request.url, location.strip())).url
     try:
+        url = urldefrag(urljoin(request.url, location.strip())).url
         is_same = _origin(url) == _origin(request.url)
     except ValueError:
         return "it leads to no URL"

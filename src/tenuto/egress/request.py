@@ -17,6 +17,8 @@ where requests may not go, or too often; `connection`: no name server, host or T
 connection broke; `certificate`: that of the host is not valid; `time`: it took too long; `size`,
 `encoding`: the answer is too large, or compressed although that was not asked for."""
 
+LONGEST_URL = 8_000
+"""Characters of the URL of a request: more than usual servers take."""
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")

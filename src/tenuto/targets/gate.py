@@ -13,7 +13,7 @@ import logging
 import math
 from collections import Counter, deque
 from functools import partial
-from typing import Literal, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from tenuto.model.causes import RequestWait
 from tenuto.model.durations import epoch_ms, from_epoch_ms
@@ -21,6 +21,7 @@ from tenuto.model.errors import TenutoError
 from tenuto.model.policy import OUTAGE_RETRY_SECONDS
 from tenuto.ports import Clock, Ids
 from tenuto.store.protocol import Store
+from tenuto.targets.names import kind_of, name_of
 from tenuto.targets.state import (
     DEFAULT_CONCURRENCY,
     FORGOTTEN_AFTER,
@@ -201,7 +202,7 @@ class Gate:
         """Node, iteration and attempt → what requests of an instance wait for in this process."""
         return {
             waiter.place[1:]: RequestWait(
-                target=key[1].partition(":")[2],
+                target=name_of(key),
                 obstacle=held.obstacle,
                 since=from_epoch_ms(waiter.since),
                 until=None if held.until is None else from_epoch_ms(held.until),
@@ -412,16 +413,6 @@ class Gate:
 
     def _now(self) -> int:
         return epoch_ms(self._clock.now())
-
-
-def target_key(tenant: str, kind: Literal["http", "data"], name: str) -> TargetKey:
-    """The key of a host or a data source; no task can have such an id."""
-    return tenant, f"@{kind}:{name}"
-
-
-def kind_of(key: TargetKey) -> str:
-    """The kind of a target: `http`, `data`."""
-    return key[1].partition(":")[0].removeprefix("@")
 
 
 def _is_free(state: TargetState, policy: Policy) -> bool:
