@@ -47,11 +47,11 @@ from tenuto.executions.broker import TaskBroker
 from tenuto.executions.push_dispatcher import PushDispatcher
 from tenuto.live import LiveHub
 from tenuto.metrics.families import of_breakers
-from tenuto.metrics.sandbox import of_sandbox
-from tenuto.model.graph import JavaScript
 from tenuto.metrics.metrics import Metrics
+from tenuto.metrics.sandbox import of_sandbox
 from tenuto.model.durations import epoch_ms
 from tenuto.model.errors import TenutoError
+from tenuto.model.graph import JavaScript
 from tenuto.model.policy import Limits
 from tenuto.ports import Clock
 from tenuto.store.parts.access import KEY
