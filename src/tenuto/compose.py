@@ -184,7 +184,7 @@ def build_executors(
     client = EgressClient(Allowances(settings.private_networks))
     limit = settings.limits.output_bytes
     made: dict[type, Executor] = {
-        JavaScript: JavaScriptExecutor(_sandbox, output_limit=limit, client=client)
+        JavaScript: JavaScriptExecutor(build_sandbox, output_limit=limit, client=client)
     }
     if gate is not None:
         made[Http] = HttpExecutor(
@@ -197,7 +197,8 @@ def build_executors(
     return made
 
 
-def _sandbox() -> Sandbox:
+def build_sandbox() -> Sandbox:
+    """The processes that run and check the code of javascript nodes."""
     from tenuto.javascript.sandbox import Sandbox  # noqa: PLC0415 - where code is run
 
     return Sandbox()

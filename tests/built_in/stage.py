@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 
 from tenuto import Tenuto
 from tenuto.built_in.javascript import JavaScriptExecutor
-from tenuto.built_in.protocol import Executors
+from tenuto.built_in.protocol import Call, Executors
 from tenuto.compose import build_executors
 from tenuto.egress.client import EgressClient
 from tenuto.egress.request import Answer, NoAnswer, Request
@@ -17,6 +17,7 @@ from tenuto.javascript.sandbox import Sandbox
 from tenuto.model.graph import JavaScript
 from tenuto.model.json import JSON, Object
 
+Work = Callable[[Call], Awaitable[JSON]]
 Respond = Callable[[Request], Awaitable[Answer | NoAnswer]]
 
 
@@ -76,3 +77,25 @@ async def result(app: Tenuto, document: Object, input: JSON = None) -> JSON:
     """The output of an instance of a definition that is saved first."""
     await app.deploy(document)
     return await (await app.start("w", input)).result(30)
+
+
+class Stand:
+    """An executor whose work is a function."""
+
+    queues = False
+
+    def __init__(self, work: Work) -> None:
+        self._work = work
+
+    async def run(self, call: Call) -> JSON:
+        return await self._work(call)
+
+    async def close(self) -> None: ...
+
+
+@asynccontextmanager
+async def stubbed(works: Mapping[type, Work]) -> AsyncIterator[Tenuto]:
+    """An app whose built-in tasks are done by functions."""
+    stands: Executors = {kind: Stand(work) for kind, work in works.items()}
+    async with Tenuto(executors=stands) as opened:
+        yield opened

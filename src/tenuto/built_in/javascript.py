@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import timedelta
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from tenuto.built_in.protocol import Call, CodeFault, Failed, NotChecked
-from tenuto.egress.client import EgressClient
 from tenuto.egress.request import NoAnswer, Request
 from tenuto.javascript.outcomes import (
     ConsoleLine,
@@ -16,12 +16,17 @@ from tenuto.javascript.outcomes import (
     FetchRefused,
     FetchRequest,
     FetchResponse,
+    Figures,
     Limits,
     Outcome,
 )
-from tenuto.javascript.sandbox import Sandbox
 from tenuto.model.graph import JavaScript
 from tenuto.model.json import JSON
+
+if TYPE_CHECKING:
+    from tenuto.egress.client import EgressClient
+    from tenuto.javascript.messages import Ready
+    from tenuto.javascript.sandbox import Sandbox
 
 _TO_END = 1.0
 """Seconds that the sandbox has to end a call whose time is over, before its attempt does."""
@@ -57,10 +62,14 @@ class JavaScriptExecutor:
             self._made = self._make()
         return self._made
 
+    def figures(self) -> Figures:
+        """What its sandbox has done, and what it is doing."""
+        return Figures() if self._made is None else self._made.figures()
+
     @property
-    def has_sandbox(self) -> bool:
-        """Whether anything was run or checked yet."""
-        return self._made is not None
+    def ready(self) -> Ready | None:
+        """What its processes are protected by; None before the first has started."""
+        return None if self._made is None else self._made.ready
 
     async def run(self, call: Call) -> JSON:
         config = call.config

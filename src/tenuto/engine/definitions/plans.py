@@ -324,7 +324,7 @@ class Plans:
     ) -> Plan:
         rehearsal = with_mocks(definition, rehearsal)
         return Plan(
-            definition_of_test_run(definition, rehearsal, instance_id),
+            definition_of_test_run(definition, instance_id),
             retry=self._retry,
             limits=self._limits,
             most_entries=self._most_entries,
