@@ -23,6 +23,7 @@ from cryptography.x509.oid import NameOID
 
 from tenuto import Tenuto
 from tenuto.engine.settings import Settings
+from tenuto.metrics.metrics import Metrics
 from tenuto.model.errors import WorkflowFailed
 from tenuto.model.failure import LastError
 from tenuto.model.host_limits import HostLimits
@@ -442,3 +443,15 @@ async def test_an_open_breaker_holds_requests_back_until_its_probe(site: Site) -
         site.says("/", "{}", 200)
         await asyncio.gather(*(each.result(60) for each in waiting))
         assert len(site.asked) == 7
+
+
+async def test_hosts_and_their_requests_are_in_the_metrics(site: Site, app: Tenuto) -> None:
+    metrics = Metrics(app.engine)
+    site.answers["/"] = site.silent
+    await app.deploy(step(site.url))
+    started = await app.start("w")
+    await site.until(lambda: len(site.asked) == 1)
+    page = (await metrics.page("default")).decode()
+    assert 'tenuto_request_targets{breaker="closed",kind="http"} 1.0' in page
+    assert 'tenuto_requests_under_way{kind="http"} 1.0' in page
+    await started.cancel("enough")
