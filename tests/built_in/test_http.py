@@ -458,6 +458,16 @@ async def test_an_open_breaker_holds_requests_back_until_its_probe(site: Site) -
         assert len(site.asked) == 7
 
 
+async def test_a_host_that_does_not_answer_in_time_counts_as_failing(site: Site) -> None:
+    site.answers["/"] = site.silent
+    limits = {"*": HostLimits(breaker_failures=3, breaker_open_for=3_600)}
+    async with Tenuto(settings=Settings(private_networks=HERE, host_limits=limits)) as app:
+        await error(app, step(site.url, timeout=20, retry=AT_ONCE))
+        waiting = await app.start("w")
+        await cause_of(waiting, "breaker")
+        assert len(site.asked) == 3
+
+
 async def test_hosts_and_their_requests_are_in_the_metrics(site: Site, app: Tenuto) -> None:
     metrics = Metrics(app.engine)
     site.answers["/"] = site.silent

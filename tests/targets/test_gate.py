@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tenuto.model.errors import StoreUnavailable
 from tenuto.model.task_definition import BreakerPolicy, TaskLimits
 from tenuto.store.memory import MemoryDisk, MemoryStore
 from tenuto.targets.gate import Gate, NotAdmitted, Passage
@@ -312,5 +313,30 @@ def test_many_requests_cost_few_writes() -> None:
             await asyncio.gather(*(world.request(gate, policy(), 0.05) for _ in range(50)))
         assert world.sent == 1_000
         assert writes <= 10
+
+    played(story)
+
+
+def test_a_store_that_stumbles_delays_requests_and_loses_no_outcome() -> None:
+    async def story(world: World) -> None:
+        gate = await world.gate()
+        tasks = world.stores[0].tasks
+        put, left = tasks.put_target, 3
+
+        async def stumbles(*given: Any) -> bool:  # noqa: ANN401 - as the store has it
+            nonlocal left
+            left -= 1
+            if left >= 0:
+                raise StoreUnavailable("away for a moment")
+            return await put(*given)
+
+        tasks.put_target = stumbles  # type: ignore[method-assign,assignment]
+        await world.request(gate, policy(), 0.0)
+        assert left < 0
+        left = 3
+        for _ in range(3):
+            await world.request(gate, policy(), 0.0, is_well=False)
+        await world.clock.sleep(30)
+        assert gate.open_breakers("acme").keys() == {HOST[1]}
 
     played(story)
