@@ -37,7 +37,6 @@ LATER: Final[dict[str, tuple[str, ...]]] = {
     ),
     "code nodes and secrets": (
         "`secrets` may stand in",
-        "The JS sandbox has",
     ),
     "near misses": ("Inbox retention 7 days",),
     "schedules": (
