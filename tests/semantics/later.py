@@ -35,9 +35,7 @@ LATER: Final[dict[str, tuple[str, ...]]] = {
         "Leases are durable",
         "Breaker, bulkhead and rate limit",
     ),
-    "code nodes and secrets": (
-        "`secrets` may stand in",
-    ),
+    "code nodes and secrets": ("`secrets` may stand in",),
     "near misses": ("Inbox retention 7 days",),
     "schedules": (
         "Schedules: seed 000's",

@@ -25,9 +25,7 @@ from tenuto.targets.names import kind_of, name_of
 from tenuto.targets.state import (
     DEFAULT_CONCURRENCY,
     FORGOTTEN_AFTER,
-    BreakerState,
     Hindrance,
-    Obstacle,
     Policy,
     TargetState,
     allowed,
@@ -220,7 +218,7 @@ class Gate:
             if waiter.place is not None and waiter.place[0] == instance_id
         }
 
-    def breakers(self) -> Counter[tuple[str, BreakerState]]:
+    def breakers(self) -> Counter[tuple[str, ...]]:
         """Kind of target and state of its breaker → how many, as far as this process knows."""
         now = self._now()
         return Counter(
@@ -228,19 +226,19 @@ class Gate:
             for key, target in self._targets.items()
         )
 
-    def waiting(self) -> Counter[tuple[str, Obstacle]]:
+    def waiting(self) -> Counter[tuple[str, ...]]:
         """Kind of target and obstacle → how many requests of this process wait."""
-        found = Counter[tuple[str, Obstacle]]()
+        found = Counter[tuple[str, ...]]()
         for key, target in self._targets.items():
             if target.waiting and target.hindrance is not None:
                 found[kind_of(key), target.hindrance.obstacle] += len(target.waiting)
         return found
 
-    def under_way(self) -> Counter[str]:
+    def under_way(self) -> Counter[tuple[str, ...]]:
         """Kind of target → how many requests of this process are under way."""
-        found = Counter[str]()
+        found = Counter[tuple[str, ...]]()
         for key, target in self._targets.items():
-            found[kind_of(key)] += target.under_way
+            found[kind_of(key),] += target.under_way
         return found
 
     def open_breakers(self, tenant: str) -> dict[str, TargetState]:
