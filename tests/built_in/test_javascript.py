@@ -128,10 +128,9 @@ async def test_an_endless_loop_ends_with_its_time_and_is_tried_again() -> None:
         await on.deploy(document)
         started = await on.start("w")
         assert await started.result(30) == 2
+        log: Any = await started.history()
         failures = [
-            each["payload"]["error"]["code"]
-            for each in await started.history()
-            if each["eventType"] == "NODE_FAILED"
+            each["payload"]["error"]["code"] for each in log if each["eventType"] == "NODE_FAILED"
         ]
         assert failures == ["TIMEOUT"]
 
@@ -206,7 +205,8 @@ async def test_calls_that_wait_for_a_process_are_explained_and_their_time_does_n
         second = await on.start("other")
         while executor.sandbox.figures().waiting == 0:
             await turns(1)
-        [cause] = (await second.explain())["causes"]
+        explained: Any = await second.explain()
+        [cause] = explained["causes"]
         assert cause["kind"] == "slot"
         assert cause["message"] == "attempt 1 waits for a process of the sandbox"
         holding.set()
