@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from tenuto.engine.engine import Engine
     from tenuto.engine.membership.note_files import NoteFiles
     from tenuto.engine.settings import Settings
-    from tenuto.javascript.sandbox import Sandbox
     from tenuto.ports import Caller, Clock, Ids, Sender
+    from tenuto.sandbox.sandbox import Sandbox
     from tenuto.store.protocol import Store
     from tenuto.targets.gate import Gate
     from tenuto.tasks.registry import Registry
@@ -200,7 +200,7 @@ def build_executors(
 
 def build_sandbox() -> Sandbox:
     """The processes that run and check the code of javascript nodes."""
-    from tenuto.javascript.sandbox import Sandbox  # noqa: PLC0415 - where code is run
+    from tenuto.sandbox.sandbox import Sandbox  # noqa: PLC0415 - where code is run
 
     return Sandbox()
 
