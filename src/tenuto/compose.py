@@ -12,11 +12,14 @@ from tenuto.ports import SystemClock, SystemIds
 if TYPE_CHECKING:
     from tenuto.access.authenticator import Authenticator, Tokens
     from tenuto.access.oidc import OidcSettings
+    from tenuto.built_in.protocol import Executor, Executors
     from tenuto.engine.engine import Engine
     from tenuto.engine.membership.note_files import NoteFiles
     from tenuto.engine.settings import Settings
     from tenuto.ports import Caller, Clock, Ids, Sender
+    from tenuto.sandbox.sandbox import Sandbox
     from tenuto.store.protocol import Store
+    from tenuto.targets.gate import Gate
     from tenuto.tasks.registry import Registry
 
 MEMORY = "memory://"
@@ -152,22 +155,63 @@ def build_engine(
     clock: Clock | None = None,
     ids: Ids | None = None,
     sender: Sender | None = None,
+    executors: Executors | None = None,
 ) -> Engine:
-    """An engine; clock, ids and sender are the real ones by default."""
+    """An engine; clock, ids, sender and executors are the real ones by default."""
     # A command that only reads a store loads no engine.
-    from tenuto.egress import LateSender  # noqa: PLC0415
+    from tenuto.egress import EgressClient  # noqa: PLC0415
     from tenuto.engine.engine import Engine  # noqa: PLC0415
+    from tenuto.engine.settings import Settings  # noqa: PLC0415
+    from tenuto.targets.gate import Gate  # noqa: PLC0415
 
-    may_be_private = settings is not None and settings.private_webhooks
+    settings = settings or Settings()
+    clock, ids = clock or SystemClock(), ids or SystemIds()
+    gate = Gate(store, clock, ids)
     return Engine(
         store,
         registry=registry,
-        clock=clock or SystemClock(),
-        ids=ids or SystemIds(),
+        clock=clock,
+        ids=ids,
         settings=settings,
-        sender=sender or LateSender(may_be_private=may_be_private),
+        sender=sender or EgressClient(settings.allowances(is_all=settings.private_webhooks)),
         notes=_notes(store, settings),
+        executors=build_executors(settings, gate, clock) if executors is None else executors,
+        gate=gate,
     )
+
+
+def build_executors(
+    settings: Settings | None = None, gate: Gate | None = None, clock: Clock | None = None
+) -> Executors:
+    """What does the work of javascript, http and dataQuery nodes; `gate` admits requests."""
+    from tenuto.built_in.http import HttpExecutor  # noqa: PLC0415 - with an engine
+    from tenuto.built_in.javascript import JavaScriptExecutor  # noqa: PLC0415
+    from tenuto.egress import EgressClient  # noqa: PLC0415
+    from tenuto.engine.settings import Settings  # noqa: PLC0415
+    from tenuto.model.graph import Http, JavaScript  # noqa: PLC0415
+
+    settings = settings or Settings()
+    client = EgressClient(settings.allowances())
+    limit = settings.limits.output_bytes
+    made: dict[type, Executor] = {
+        JavaScript: JavaScriptExecutor(build_sandbox, output_limit=limit, client=client)
+    }
+    if gate is not None:
+        made[Http] = HttpExecutor(
+            client,
+            gate,
+            clock or SystemClock(),
+            host_limits=settings.host_limits,
+            output_limit=limit,
+        )
+    return made
+
+
+def build_sandbox() -> Sandbox:
+    """The processes that run and check the code of javascript nodes."""
+    from tenuto.sandbox.sandbox import Sandbox  # noqa: PLC0415 - where code is run
+
+    return Sandbox()
 
 
 def _notes(store: Store, settings: Settings | None) -> NoteFiles | None:
@@ -186,11 +230,11 @@ def load_caller() -> None:
     import tenuto.egress.http  # noqa: F401, PLC0415 - aiohttp only where used
 
 
-def build_caller(*, may_be_private: bool = False) -> Caller:
+def build_caller(settings: Settings) -> Caller:
     """The HTTP client for pushed tasks."""
-    from tenuto.egress.http import HttpSender  # noqa: PLC0415 - aiohttp only where used
+    from tenuto.egress import EgressClient  # noqa: PLC0415 - only where it is used
 
-    return HttpSender(may_be_private=may_be_private)
+    return EgressClient(settings.allowances(is_all=settings.private_targets))
 
 
 def build_authenticator(

@@ -10,21 +10,13 @@ from tenuto.definition.report import Place, Report
 from tenuto.model.errors import Problem
 from tenuto.model.graph import (
     CompensationStep,
-    DataQuery,
     Definition,
-    Http,
     JavaScript,
     Node,
     Task,
 )
 
 NOT_AVAILABLE = "NOT_AVAILABLE"
-
-_TYPES: dict[type, str] = {
-    JavaScript: "TEN-1903",
-    DataQuery: "TEN-1904",
-    Http: "TEN-1905",
-}
 
 
 class _Setting(NamedTuple):
@@ -34,7 +26,7 @@ class _Setting(NamedTuple):
 
 
 def _has_secrets(node: Node) -> bool:
-    return isinstance(node.config, Task) and names_root(node.config.input, "secrets")
+    return isinstance(node.config, Task | JavaScript) and names_root(node.config.input, "secrets")
 
 
 def _undoes_with_secrets(step: CompensationStep) -> bool:
@@ -71,9 +63,6 @@ def unavailable(definition: Definition) -> tuple[Problem, ...]:
     nodes = root.at("steps" if in_steps else "nodes")
     for index, node in enumerate(definition.graph.nodes):
         place = nodes.at(index)
-        code = _TYPES.get(type(node.config))
-        if code is not None:
-            _refuse(place.at("type"), code, f"`{node.id}`")
         settings = place if in_steps else place.at("config")
         for setting in _SETTINGS:
             if setting.is_used(node):

@@ -8,6 +8,7 @@ from collections.abc import Callable, Coroutine
 from datetime import datetime, timedelta
 from typing import TypeVar
 
+from tenuto.built_in.protocol import Executors
 from tenuto.core import Plan, decide
 from tenuto.engine.definitions.definitions import Definitions
 from tenuto.engine.effects.effects import Effects
@@ -43,6 +44,7 @@ from tenuto.ports import Clock, Ids, Sender
 from tenuto.store.parts.turns import EventResult
 from tenuto.store.protocol import Store
 from tenuto.store.row_sizes import RowSizes
+from tenuto.targets.gate import Gate
 from tenuto.tasks.registry import Registry
 
 log = logging.getLogger("tenuto.engine")
@@ -59,7 +61,7 @@ _LAST_WRITES = 10.0
 class Engine:
     """Starts, feeds and stops the parts of one process: everything between API and store."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one for each port
         self,
         store: Store,
         *,
@@ -70,12 +72,17 @@ class Engine:
         sender: Sender | None = None,
         decide: Decide = decide,
         notes: Notes | None = None,
+        executors: Executors | None = None,
+        gate: Gate | None = None,
     ) -> None:
         """Without a `sender` webhook deliveries wait for a process that has one.
 
         `decide` is the core, or a wrapper of it. `notes` are where the process notes what it
-        decides on; None: nowhere.
+        decides on; None: nowhere. `executors` do the work of built-in tasks, and are closed with
+        the engine; steps of a type that has none fail. `gate` admits their requests.
         """
+        self.gate = gate or Gate(store, clock, ids)
+        self.executors: Executors = executors or {}
         self.settings = settings or Settings()
         self.store = store
         self.callbacks = CallbackTask(
@@ -96,6 +103,7 @@ class Engine:
             ids=ids,
             settings=self.settings,
             died=self._loop_died,
+            executors=self.executors,
         )
         self.usage = Usage(shared)
         self.definitions = Definitions(shared, self.usage.admit_document)
@@ -246,6 +254,9 @@ class Engine:
         self._is_open = False
         await self.shared.loops.stop()
         await self.outbox.stop()
+        for executor in self.executors.values():
+            await executor.close()
+        await self.gate.close()
         self.quarantine.close()
         try:
             await self.store.close(self.clock.now(), clean=clean)

@@ -86,6 +86,7 @@ class Process:
             ids=world.ids,
             tasks=world.tasks,
             sender=Unsent(),
+            executors=world.tasks.built_in.executors,
         )
         self._is_watched = False
         self._before_results: set[asyncio.Task[Any]] = set()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
+from tenuto.built_in.protocol import code_checker
 from tenuto.engine.definitions.calendars import Calendars
 from tenuto.engine.definitions.declared_tasks import DeclaredTasks
 from tenuto.engine.definitions.plans import Plans
@@ -32,6 +33,7 @@ class Definitions:
             listeners_changed=shared.outbox_hint.set,
             bounds=settings.bounds,
             timeout=timedelta(seconds=settings.task_timeout),
+            code=code_checker(shared.executors),
         )
         self.plans.admit = admit
         self.calendars = Calendars(shared)

@@ -61,6 +61,7 @@ class Effects:
             limits=settings.limits,
             max_threads=settings.threads,
             lines=self.task_logs.keep if settings.task_logs else None,
+            executors=shared.executors,
         )
         self.timekeeper = Timekeeper(
             store,
@@ -258,7 +259,7 @@ class Effects:
             if isinstance(order, StartAttempt) and (
                 key == JobKey(held.state.id, order.node, order.iteration, order.attempt)
             ):
-                context = context_for(held.plan, held.state, order, context_of(held.state))
+                context = context_for(held, held.state, order, context_of(held.state))
                 now = self._shared.clock.now()
                 order = claimed(held.plan, order, policies, now)  # noqa: PLW2901
                 self.runner.start(held.state.id, order, context)
