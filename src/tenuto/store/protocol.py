@@ -28,6 +28,8 @@ from tenuto.store.parts.access import Access
 from tenuto.store.parts.audit import Audit
 from tenuto.store.parts.bulk import Bulk
 from tenuto.store.parts.calendars import Calendars
+from tenuto.store.parts.data_queries import DataQueries
+from tenuto.store.parts.data_sources import DataSources
 from tenuto.store.parts.dead_letters import DeadLetters
 from tenuto.store.parts.definitions import Definitions
 from tenuto.store.parts.inbox import Inbox
@@ -74,6 +76,8 @@ class Parts:
     workers: Workers
     calendars: Calendars
     schedules: Schedules
+    data_sources: DataSources
+    data_queries: DataQueries
     stats: Stats
     upkeep: Upkeep
 

@@ -12,6 +12,8 @@ KEPT = frozenset(
         "audit_log",
         "bulk_operations",
         "calendars",
+        "data_queries",
+        "data_sources",
         "dead_letters",
         "event_deliveries",
         "events",

@@ -550,3 +550,101 @@ WHERE
         WHERE old.place > :most OR (old.place > :most_closed AND old.is_open = 0)
     )
 RETURNING 1;
+
+------------------------------------------------------------------------------------------ data sources
+
+-- name: insert_data_source
+-- Keep a new one; nothing where there is one.
+INSERT INTO tenuto.data_sources ({data_source_columns})
+VALUES (
+    :tenant, :id, :version, :document, :created_at, :created_by, :changed_at, :changed_by
+)
+ON CONFLICT (tenant, id) DO NOTHING RETURNING 1;
+
+-- name: update_data_source
+-- Change one from one version to the next; not another one that was made anew under its id.
+UPDATE tenuto.data_sources SET
+    version = :version, document = :document, created_by = :created_by, changed_at = :changed_at,
+    changed_by = :changed_by
+WHERE tenant = :tenant AND id = :id AND version = :version - 1 AND created_at = :created_at
+RETURNING 1;
+
+-- name: data_source
+-- One data source.
+SELECT {data_source_columns} FROM tenuto.data_sources WHERE tenant = :tenant AND id = :id;
+
+-- name: data_sources
+-- The data sources of a tenant.
+SELECT {data_source_columns} FROM tenuto.data_sources
+WHERE tenant = :tenant AND id > :after
+ORDER BY tenant, id LIMIT :limit;
+
+-- name: count_data_sources
+-- How many data sources a tenant has, up to so many.
+SELECT count(*) FROM (
+    SELECT 1 FROM tenuto.data_sources WHERE tenant = :tenant LIMIT :most
+) AS stored;
+
+-- name: keep_data_source
+-- Keep a data source from being removed until the end of the transaction.
+SELECT 1 FROM tenuto.data_sources WHERE tenant = :tenant AND id = :id FOR KEY SHARE;
+
+-- name: lock_data_source
+-- Wait for those who keep a data source.
+SELECT 1 FROM tenuto.data_sources WHERE tenant = :tenant AND id = :id FOR UPDATE;
+
+-- name: remove_data_source
+-- Delete a data source that no query names.
+DELETE FROM tenuto.data_sources
+WHERE
+    tenant = :tenant AND id = :id
+    AND NOT EXISTS (
+        SELECT 1 FROM tenuto.data_queries AS query
+        WHERE query.tenant = :tenant AND query.data_source_id = :id
+    )
+RETURNING 1;
+
+------------------------------------------------------------------------------------------ data queries
+
+-- name: insert_data_query
+-- Keep a new one; nothing where there is one.
+INSERT INTO tenuto.data_queries ({data_query_columns})
+VALUES (
+    :tenant, :id, :version, :data_source_id, :document, :created_at, :created_by, :changed_at,
+    :changed_by
+)
+ON CONFLICT (tenant, id) DO NOTHING RETURNING 1;
+
+-- name: update_data_query
+-- Change one from one version to the next; not another one that was made anew under its id.
+UPDATE tenuto.data_queries SET
+    version = :version, data_source_id = :data_source_id, document = :document,
+    created_by = :created_by, changed_at = :changed_at, changed_by = :changed_by
+WHERE tenant = :tenant AND id = :id AND version = :version - 1 AND created_at = :created_at
+RETURNING 1;
+
+-- name: data_query
+-- One data query.
+SELECT {data_query_columns} FROM tenuto.data_queries WHERE tenant = :tenant AND id = :id;
+
+-- name: data_queries
+-- The data queries of a tenant.
+SELECT {data_query_columns} FROM tenuto.data_queries
+WHERE tenant = :tenant AND id > :after
+ORDER BY tenant, id LIMIT :limit;
+
+-- name: data_queries_of_source
+-- The data queries of a data source.
+SELECT {data_query_columns} FROM tenuto.data_queries
+WHERE tenant = :tenant AND data_source_id = :data_source_id AND id > :after
+ORDER BY tenant, data_source_id, id LIMIT :limit;
+
+-- name: count_data_queries
+-- How many data queries a tenant has, up to so many.
+SELECT count(*) FROM (
+    SELECT 1 FROM tenuto.data_queries WHERE tenant = :tenant LIMIT :most
+) AS stored;
+
+-- name: remove_data_query
+-- Delete a data query.
+DELETE FROM tenuto.data_queries WHERE tenant = :tenant AND id = :id RETURNING 1;
