@@ -10,7 +10,6 @@ from tenuto.definition.report import Place, Report
 from tenuto.model.errors import Problem
 from tenuto.model.graph import (
     CompensationStep,
-    DataQuery,
     Definition,
     Http,
     JavaScript,
@@ -21,7 +20,6 @@ from tenuto.model.graph import (
 NOT_AVAILABLE = "NOT_AVAILABLE"
 
 _TYPES: dict[type, str] = {
-    DataQuery: "TEN-1904",
     Http: "TEN-1905",
 }
 

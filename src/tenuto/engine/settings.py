@@ -55,6 +55,11 @@ class Settings(Struct, frozen=True, kw_only=True):
     """Whether webhooks may have addresses of no public network, such as this machine."""
     private_targets: bool = False
     """Whether tasks may be pushed to addresses of no public network, such as this machine."""
+    private_databases: bool = False
+    """Whether data sources may have addresses of no public network, such as this machine."""
+    data_folder: str | None = None
+    """The folder of SQLite files that data queries may read: `<data_folder>/<tenant>/<file>`; None:
+    data sources are databases on servers alone."""
     inbox_retention: float = EVENTS_KEPT.total_seconds()
     """Seconds for which events are kept once their recipients are recorded."""
     instance_retention: float | None = None

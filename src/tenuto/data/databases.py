@@ -1,0 +1,189 @@
+"""The databases of all tenants that a process is connected to."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+
+from tenuto.data.address import file_of, server_of
+from tenuto.data.failures import refused, unavailable
+from tenuto.data.network import Network
+from tenuto.data.pool import IDLE_FOR, Pool
+from tenuto.data.protocol import Connection, Driver, SecretValues
+from tenuto.data.source import DataSource
+from tenuto.ports import Clock, Timer
+
+MOST_POOLS: Final = 500
+"""Databases that a process is connected to at once."""
+_FILE_THREADS: Final = 8
+
+
+class DataSettings(Struct, frozen=True, kw_only=True):
+    """What the operator allows."""
+
+    may_be_private: bool = False
+    """Whether databases may have private addresses, such as this machine."""
+    folder: str | None = None
+    """Where SQLite files are, in a folder for each tenant; None: there are none."""
+
+
+class NoSecrets:
+    """Where no secrets are kept."""
+
+    async def value(self, tenant: str, name: str, *, destination: str) -> str:  # noqa: ARG002
+        raise LookupError(f"there is no secret {name}")
+
+
+class _Kept(Struct):
+    version: tuple[int, int]
+    pool: Pool
+
+
+class Databases:
+    """Makes pools of connections, and closes those that are not used."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        settings: DataSettings,
+        secrets: SecretValues,
+        *,
+        network: Network | None = None,
+    ) -> None:
+        self._clock = clock
+        self._settings = settings
+        self._secrets = secrets
+        self._network = network or Network(may_be_private=settings.may_be_private)
+        self._pools: OrderedDict[tuple[str, str], _Kept] = OrderedDict()
+        self._threads: ThreadPoolExecutor | None = None
+        self._timer: Timer | None = None
+        self._sweep: asyncio.Task[None] | None = None
+
+    async def pool(self, tenant: str, source: DataSource, version: tuple[int, int]) -> Pool:
+        """The connections to a database; `version` of its source: another one has others."""
+        key = (tenant, source.id)
+        kept = self._pools.get(key)
+        if kept is None or kept.version != version:
+            driver = _LateDriver(self, tenant, source)
+            pool = Pool(driver, source.max_connections, self._clock.ticks)
+            self._pools[key] = _Kept(version, pool)
+            if kept is not None:
+                await kept.pool.close()
+            await self._make_room()
+        self._pools.move_to_end(key)
+        if self._timer is None:
+            self._timer = self._clock.call_later(IDLE_FOR, self._look)
+        return self._pools[key].pool
+
+    async def forget(self, tenant: str, source_id: str) -> None:
+        """A source was removed, or its secret changed."""
+        kept = self._pools.pop((tenant, source_id), None)
+        if kept is not None:
+            await kept.pool.close()
+
+    async def close_idle(self) -> None:
+        """Close what has not been used for a while."""
+        before = self._clock.ticks() - IDLE_FOR
+        for key, kept in list(self._pools.items()):
+            is_used = await kept.pool.close_idle(before) or kept.pool.in_use
+            if not is_used and self._pools.get(key) is kept:
+                del self._pools[key]
+
+    async def close(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._sweep is not None:
+            self._sweep.cancel()
+            await asyncio.gather(self._sweep, return_exceptions=True)
+        for kept in self._pools.values():
+            await kept.pool.close()
+        self._pools.clear()
+        if self._threads is not None:
+            self._threads.shutdown(wait=False)
+        await self._network.close()
+
+    async def driver(self, tenant: str, source: DataSource) -> Driver:
+        """What opens connections to a database, with its password as it is now; QueryFailed."""
+        if source.kind == "sqlite":
+            return self._file(tenant, source)
+        password = ""
+        if source.secret_ref is not None:
+            try:
+                password = await self._secrets.value(
+                    tenant, source.secret_ref, destination=source.id
+                )
+            except LookupError as error:
+                raise refused(str(error.args[0]) if error.args else "no such secret") from None
+        server = server_of(source)
+        seconds = source.statement_timeout.total_seconds()
+        if source.kind == "postgresql":
+            from tenuto.data.drivers.postgresql import PostgresqlDriver  # noqa: PLC0415
+
+            return PostgresqlDriver(
+                server,
+                names=self._network,
+                password=password,
+                read_only=source.read_only,
+                statement_seconds=seconds,
+            )
+        try:
+            from tenuto.data.drivers.mysql import MysqlDriver  # noqa: PLC0415
+        except ImportError:
+            raise unavailable(
+                "this process has no driver for MySQL: pip install 'tenuto[mysql]'", retryable=False
+            ) from None
+        return MysqlDriver(
+            server,
+            names=self._network,
+            password=password,
+            read_only=source.read_only,
+            statement_seconds=seconds,
+        )
+
+    def _file(self, tenant: str, source: DataSource) -> Driver:
+        from tenuto.data.drivers.sqlite import SqliteDriver  # noqa: PLC0415
+
+        folder = self._settings.folder
+        if folder is None:
+            raise unavailable(
+                "this service reads no SQLite files: its operator has not set engine.data_folder",
+                retryable=False,
+            )
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(_FILE_THREADS, thread_name_prefix="tenuto data")
+        return SqliteDriver(
+            Path(folder) / tenant, file_of(source), self._threads, read_only=source.read_only
+        )
+
+    def _look(self) -> None:
+        """Now and then, while there are pools."""
+        self._timer = None
+        self._sweep = asyncio.get_running_loop().create_task(self._close_idle())
+
+    async def _close_idle(self) -> None:
+        await self.close_idle()
+        if self._pools and self._timer is None:
+            self._timer = self._clock.call_later(IDLE_FOR, self._look)
+
+    async def _make_room(self) -> None:
+        while len(self._pools) > MOST_POOLS:
+            _, kept = self._pools.popitem(last=False)
+            await kept.pool.close()
+
+
+class _LateDriver:
+    """Asks for the password when a connection is opened: it may have changed."""
+
+    def __init__(self, databases: Databases, tenant: str, source: DataSource) -> None:
+        self._databases = databases
+        self._tenant = tenant
+        self._source = source
+
+    async def connect(self, seconds: float) -> Connection:
+        driver = await self._databases.driver(self._tenant, self._source)
+        return await driver.connect(seconds)
