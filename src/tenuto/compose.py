@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tenuto.access.authenticator import Authenticator, Tokens
     from tenuto.access.oidc import OidcSettings
     from tenuto.built_in.protocol import Executors
+    from tenuto.data.queries import QueryRunner
     from tenuto.engine.engine import Engine
     from tenuto.engine.membership.note_files import NoteFiles
     from tenuto.engine.settings import Settings
@@ -154,27 +155,47 @@ def build_engine(
     from tenuto.engine.engine import Engine  # noqa: PLC0415
 
     may_be_private = settings is not None and settings.private_webhooks
+    clock = clock or SystemClock()
+    if executors is None:
+        executors = build_executors(store, clock, settings)
     return Engine(
         store,
         registry=registry,
-        clock=clock or SystemClock(),
+        clock=clock,
         ids=ids or SystemIds(),
         settings=settings,
         sender=sender or LateSender(may_be_private=may_be_private),
         notes=_notes(store, settings),
-        executors=build_executors(settings) if executors is None else executors,
+        executors=executors,
     )
 
 
-def build_executors(settings: Settings | None = None) -> Executors:
+def build_executors(store: Store, clock: Clock, settings: Settings | None = None) -> Executors:
     """What does the work of javascript, http and dataQuery nodes."""
-    from tenuto.built_in.javascript import JavaScriptExecutor  # noqa: PLC0415 - with an engine
-    from tenuto.model.graph import JavaScript  # noqa: PLC0415
+    from tenuto.built_in.data_query import DataQueryExecutor  # noqa: PLC0415 - with an engine
+    from tenuto.built_in.javascript import JavaScriptExecutor  # noqa: PLC0415
+    from tenuto.model.graph import DataQuery, JavaScript  # noqa: PLC0415
 
     limits = DEFAULT_LIMITS if settings is None else settings.limits
     return {
         JavaScript: JavaScriptExecutor(_sandbox, output_limit=limits.output_bytes),
+        DataQuery: DataQueryExecutor(_queries(store, clock, settings)),
     }
+
+
+def _queries(store: Store, clock: Clock, settings: Settings | None) -> QueryRunner:
+    from tenuto.data.databases import Databases, DataSettings, NoSecrets  # noqa: PLC0415
+    from tenuto.data.queries import QueryRunner  # noqa: PLC0415
+
+    allowed = DataSettings()
+    limits = DEFAULT_LIMITS
+    if settings is not None:
+        limits = settings.limits
+        allowed = DataSettings(
+            may_be_private=settings.private_databases, folder=settings.data_folder
+        )
+    databases = Databases(clock, allowed, NoSecrets())
+    return QueryRunner(store, clock, databases, most_bytes=limits.output_bytes)
 
 
 def _sandbox() -> Sandbox:

@@ -27,6 +27,7 @@ from tenuto.api.registry import OPERATIONS
 from tenuto.client.audit import RemoteAudit
 from tenuto.client.bulk import RemoteBulk
 from tenuto.client.client import Client
+from tenuto.client.data_sources import RemoteDataQueries, RemoteDataSources
 from tenuto.client.dead_letters import RemoteDeadLetters
 from tenuto.client.instance import RemoteInstance
 from tenuto.client.keys import RemoteKeys
@@ -48,13 +49,14 @@ ONCE = frozenset(
         *("claim_executions", "task_callback", "event_callback", "add_event_callback"),
         *("add_schedule", "add_calendar", "import_calendar_dates", "trigger_schedule"),
         "schedule_callback",
+        *("add_data_source", "add_data_query", "run_data_query"),
     }
 )
 """Operations that are not sent again where it is not known whether the first one was done."""
 OVERLAPPING = frozenset(
     {
         *("shape_widget", "validate_workflow", "preview_schedule_document"),
-        *("add_working_time", "get_working_time"),
+        *("add_working_time", "get_working_time", "test_data_source"),
     }
 )
 """Operations that may be under way twice: they only read."""
@@ -69,11 +71,15 @@ RESULTS = {
     "ImportedDates": "ImportedDates",
     "InstanceItem": "InstanceItem",
     "PendingDelivery": "PendingDelivery",
+    "QueryRun": "QueryRun",
     "RunStarted": "TestRun",
     "SavedCalendar": "SavedCalendar",
+    "SavedDataQuery": "SavedDataQuery",
+    "SavedDataSource": "SavedDataSource",
     "SavedSchedule": "SavedSchedule",
     "SavedWorkflow": "SavedWorkflow",
     "SchedulePreview": "SchedulePreview",
+    "SourceTest": "SourceTest",
     "StartAnswer": "StartResult",
     "StatusAnswer": "StatusAnswer",
     "Subscription": "Subscription",
@@ -143,6 +149,9 @@ from tenuto.model.edited import EditedInput
 from tenuto.model.executions import Heartbeat
 from tenuto.model.json import Object
 from tenuto.model.task_definition import TaskDefinition
+from tenuto.workspace.data_values import (
+    QueryRun, SavedDataQuery, SavedDataSource, SourceTest
+)
 from tenuto.workspace.schedule_values import (
     ImportedDates, SavedCalendar, SavedSchedule, SchedulePreview, TickRecord, WorkingSpan
 )
@@ -371,6 +380,8 @@ PARTS = {
     "task_definitions": Face(RemoteTaskDefinitions, "SyncTaskDefinitions"),
     "schedules": Face(RemoteSchedules, "SyncSchedules"),
     "calendars": Face(RemoteCalendars, "SyncCalendars"),
+    "data_sources": Face(RemoteDataSources, "SyncDataSources"),
+    "data_queries": Face(RemoteDataQueries, "SyncDataQueries"),
     "workers": Face(RemoteWorkers, "SyncWorkers"),
     "bulk": Face(RemoteBulk, "SyncBulk"),
     "test_runs": Face(RemoteTestRuns, "SyncTestRuns"),

@@ -17,7 +17,7 @@ class Role(StrEnum):
     OPERATOR = "operator"
     """Also runs workflows: starts, steers and decides."""
     EDITOR = "editor"
-    """Also changes definitions, tasks, schedules, calendars and webhooks."""
+    """Also changes definitions, tasks, schedules, calendars, webhooks and data sources."""
     ADMIN = "admin"
     """Also manages keys, and reads the audit log and the settings of the service."""
 
@@ -35,6 +35,7 @@ _VIEWER = frozenset(
         Permission.TASKS_READ,
         Permission.LISTENERS_READ,
         Permission.SCHEDULES_READ,
+        Permission.DATA_READ,
         Permission.DEAD_LETTERS_READ,
         Permission.STATS_READ,
     }
@@ -54,6 +55,8 @@ _EDITOR = _OPERATOR | {
     Permission.TASKS_WRITE,
     Permission.LISTENERS_WRITE,
     Permission.SCHEDULES_WRITE,
+    Permission.DATA_WRITE,
+    Permission.DATA_RUN,
     Permission.TEST_RUNS_RUN,
 }
 _ADMIN = _EDITOR | {Permission.AUDIT_READ, Permission.KEYS_MANAGE, Permission.SETTINGS_READ}

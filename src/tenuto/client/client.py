@@ -14,6 +14,7 @@ import msgspec
 from tenuto.client.audit import RemoteAudit
 from tenuto.client.bulk import RemoteBulk
 from tenuto.client.connection import API, NEXT_AFTER, PATIENCE, Ask, Connection, part
+from tenuto.client.data_sources import RemoteDataQueries, RemoteDataSources
 from tenuto.client.dead_letters import RemoteDeadLetters
 from tenuto.client.instance import RemoteInstance
 from tenuto.client.keys import RemoteKeys
@@ -96,6 +97,10 @@ class Client:
         """What is started at certain times: save, list, get, pause, resume, trigger, backfill."""
         self.calendars = RemoteCalendars(self.operations)
         """Business calendars: save, list, get, days, import_dates, add, remove."""
+        self.data_sources = RemoteDataSources(self.operations)
+        """Databases that data queries read: save, list, get, uses, test, remove."""
+        self.data_queries = RemoteDataQueries(self.operations)
+        """Statements that workflows run by their ids: save, list, get, uses, run, remove."""
         self.workers = RemoteWorkers(self.operations)
         """Workers that were seen within the last hour: list, page."""
         self.bulk = RemoteBulk(self.operations)

@@ -157,7 +157,11 @@ class Databases:
         if self._threads is None:
             self._threads = ThreadPoolExecutor(_FILE_THREADS, thread_name_prefix="tenuto data")
         return SqliteDriver(
-            Path(folder) / tenant, file_of(source), self._threads, read_only=source.read_only
+            Path(folder) / tenant,
+            file_of(source),
+            self._threads,
+            self._clock.ticks,
+            read_only=source.read_only,
         )
 
     def _look(self) -> None:

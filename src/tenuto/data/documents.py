@@ -1,4 +1,4 @@
-"""Reads the documents of data sources and data queries, with all their problems, and writes them."""
+"""Reads the documents of data sources and data queries, with all problems, and writes them."""
 
 from __future__ import annotations
 

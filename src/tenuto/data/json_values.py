@@ -38,7 +38,7 @@ class NotShown(ValueError):
     """A value that JSON has nothing for."""
 
 
-def json_value(value: object, depth: int = 0) -> JSON:  # noqa: C901, PLR0911, PLR0912 - a row for each type
+def json_value(value: object, depth: int = 0) -> JSON:  # noqa: C901 - a row for each type
     """A value of a column as JSON; NotShown."""
     match value:
         case None | bool() | str():

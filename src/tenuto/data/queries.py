@@ -63,7 +63,10 @@ class NoGuard:
     """Lets every query pass."""
 
     def pass_(
-        self, tenant: str, source: DataSource, seconds: float  # noqa: ARG002
+        self,
+        tenant: str,  # noqa: ARG002
+        source: DataSource,  # noqa: ARG002
+        seconds: float,  # noqa: ARG002
     ) -> AbstractAsyncContextManager[object]:
         return nullcontext()
 

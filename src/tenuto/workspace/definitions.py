@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from tenuto.definition.calendar_places import CalendarPlace, calendar_places
 from tenuto.definition.compiler import Checked
 from tenuto.definition.literal_inputs import literal_input_problems
+from tenuto.definition.query_places import QueryPlace, query_places
 from tenuto.definition.report import did_you_mean
 from tenuto.definition.slug import slug
 from tenuto.definition.task_places import TaskPlace, task_places
@@ -144,7 +145,9 @@ class Definitions:
         missing = (replace(each, severity="warning") for each in found)
         misfits = literal_input_problems(checked.definition, self._input_schema)
         unknown = await self.unknown_calendars(calendar_places(checked.definition))
-        return replace(checked, problems=(*checked.problems, *missing, *misfits, *unknown))
+        queries = await self.unknown_queries(query_places(checked.definition))
+        problems = (*checked.problems, *missing, *misfits, *unknown, *queries)
+        return replace(checked, problems=problems)
 
     async def undeclared(self, places: Iterable[TaskPlace]) -> list[Problem]:
         """Warnings for tasks that are neither declared nor run in process: they need a worker."""
@@ -183,6 +186,27 @@ class Definitions:
             )
             for each in used
             if each.calendar not in known
+        ]
+
+    async def unknown_queries(self, places: Iterable[QueryPlace]) -> list[Problem]:
+        """Warnings for data queries that do not exist: steps that run them would fail."""
+        queries, looked_up = self._seen.data_queries, list(places)[:_MOST_UNDECLARED]
+        unknown = [
+            each for each in looked_up if await queries.get(self._tenant, each.query) is None
+        ]
+        if not unknown:
+            return []
+        known = [each.id for each in await queries.page(self._tenant)]
+        advice = CATALOGUE["TEN-1640"].advice
+        return [
+            Problem(
+                code="TEN-1640",
+                path=each.path,
+                message=f"{each.step_id}: there is no data query {each.query!r}",
+                advice=did_you_mean(each.query, known, advice),
+                severity="warning",
+            )
+            for each in unknown
         ]
 
     async def row(self, id: str, version: int | None = None) -> DefinitionRow:

@@ -99,7 +99,8 @@ class LargeDefinitions:
             return reading.problems
         undeclared = await self._definitions.undeclared(reading.tasks)
         unknown = await self._definitions.unknown_calendars(reading.calendars)
-        return (*reading.problems, *undeclared, *unknown)
+        queries = await self._definitions.unknown_queries(reading.queries)
+        return (*reading.problems, *undeclared, *unknown, *queries)
 
     @property
     def _seen(self) -> Parts:

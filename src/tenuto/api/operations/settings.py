@@ -58,6 +58,7 @@ _SHOWN = frozenset(
         "engine.disable_webhooks_after",
         "engine.private_webhooks",
         "engine.private_targets",
+        "engine.private_databases",
         "engine.inbox_retention",
         "engine.instance_retention",
         "engine.bulk_retention",
@@ -74,7 +75,16 @@ _SHOWN = frozenset(
 """Settings that admins of tenants are shown; a new one is not shown until it is listed."""
 _SHOWN_GROUPS = ("engine.retry.", "engine.limits.", "engine.quotas.", "engine.bounds.")
 _OF_THE_MACHINE = frozenset(
-    {"store", "listen_url", "host", "log_to", "tasks", "dev.files", "engine.notes_folder"}
+    {
+        "store",
+        "listen_url",
+        "host",
+        "log_to",
+        "tasks",
+        "dev.files",
+        "engine.notes_folder",
+        "engine.data_folder",
+    }
 )
 """Settings that name places of the machine: an admin of one tenant is not shown them."""
 _USER = re.compile(r"(?<=://)\S*@")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -49,6 +50,9 @@ async def engine(
             mail_every=0.5,
             is_guest=is_guest,
             decision_timeout=None if is_brief else DECISION_TIMEOUT,
+            # The user of the command has the store itself: no tenant chooses addresses for them.
+            private_databases=True,
+            data_folder=os.environ.get("TENUTO_ENGINE_DATA_FOLDER"),
         ),
     )
     if listener is not None:

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from tenuto.cli.backends.store_parts import (
         StoreBulk,
         StoreCalendars,
+        StoreDataQueries,
+        StoreDataSources,
         StoreKeys,
         StoreSchedules,
         StoreTaskDefinitions,
@@ -330,6 +332,20 @@ class StoreWorkspace(StoredWorkspace):
         from tenuto.cli.backends.store_parts import StoreCalendars
 
         return StoreCalendars(self)
+
+    @property
+    def data_sources(self) -> StoreDataSources:
+        """Databases that data queries read."""
+        from tenuto.cli.backends.store_parts import StoreDataSources
+
+        return StoreDataSources(self)
+
+    @property
+    def data_queries(self) -> StoreDataQueries:
+        """Statements that workflows run by their ids."""
+        from tenuto.cli.backends.store_parts import StoreDataQueries
+
+        return StoreDataQueries(self)
 
     @property
     def bulk(self) -> StoreBulk:

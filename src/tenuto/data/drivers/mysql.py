@@ -194,7 +194,9 @@ class MysqlConnection:
             return []
         answer = Answer([each.name for each in columns], bounds)
         async for row in prepared.rows(columns):
-            answer.add([[_shown(value, column) for value, column in zip(row, columns, strict=True)]])
+            answer.add(
+                [[_shown(value, column) for value, column in zip(row, columns, strict=True)]]
+            )
         await prepared.close()
         return answer.rows
 

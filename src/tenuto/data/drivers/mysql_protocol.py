@@ -219,7 +219,7 @@ class _Reader:
         return found
 
 
-def _value(reader: _Reader, column: Column) -> object:  # noqa: PLR0911 - a row for each type
+def _value(reader: _Reader, column: Column) -> object:
     if column.type in _WHOLE:
         return reader.number(_WHOLE[column.type][column.is_unsigned])
     if column.type in (FIELD_TYPE.FLOAT, FIELD_TYPE.DOUBLE):
@@ -263,7 +263,5 @@ def _span(reader: _Reader) -> timedelta:
     is_negative, days = reader.number("<B"), reader.number("<I")
     hours, minutes, seconds = (reader.number("<B") for _ in range(3))
     micro = reader.number("<I") if size > 8 else 0
-    found = timedelta(
-        days=days, hours=hours, minutes=minutes, seconds=seconds, microseconds=micro
-    )
+    found = timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds, microseconds=micro)
     return -found if is_negative else found

@@ -197,9 +197,7 @@ class PostgresqlConnection:
             await self._driven.close(timeout=_CLOSING)
         self._driven.terminate()
 
-    async def _answer(
-        self, statement: Statement, args: Mapping[str, JSON], bounds: Bounds
-    ) -> Rows:
+    async def _answer(self, statement: Statement, args: Mapping[str, JSON], bounds: Bounds) -> Rows:
         text = statement.numbered()
         if not self._read_only:
             prepared = await self._driven.prepare(text)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import math
 import os
-import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -60,9 +59,16 @@ class SqliteDriver:
     """Opens a file."""
 
     def __init__(
-        self, folder: Path, file: str, threads: ThreadPoolExecutor, *, read_only: bool
+        self,
+        folder: Path,
+        file: str,
+        threads: ThreadPoolExecutor,
+        ticks: Callable[[], float],
+        *,
+        read_only: bool,
     ) -> None:
         """`folder`: of the tenant; `file` is below it."""
+        self._ticks = ticks
         self._folder = folder
         self._file = file
         self._threads = threads
@@ -72,7 +78,7 @@ class SqliteDriver:
         """A connection; QueryFailed."""
         loop = asyncio.get_running_loop()
         opened = await loop.run_in_executor(self._threads, self._open)
-        return SqliteConnection(opened, self._threads, read_only=self._read_only)
+        return SqliteConnection(opened, self._threads, self._ticks, read_only=self._read_only)
 
     def _open(self) -> apsw.Connection:
         path = os.path.realpath(self._folder / self._file)
@@ -97,7 +103,7 @@ class SqliteDriver:
 
     def _confine(self, opened: apsw.Connection) -> None:
         opened.set_busy_timeout(_BUSY_MS)
-        opened.enable_load_extension(False)
+        opened.enable_load_extension(False)  # noqa: FBT003 - of apsw
         opened.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
         opened.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
         opened.config(apsw.SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0)
@@ -116,8 +122,14 @@ class SqliteConnection:
     """An open file."""
 
     def __init__(
-        self, opened: apsw.Connection, threads: ThreadPoolExecutor, *, read_only: bool
+        self,
+        opened: apsw.Connection,
+        threads: ThreadPoolExecutor,
+        ticks: Callable[[], float],
+        *,
+        read_only: bool,
     ) -> None:
+        self._ticks = ticks
         self._opened = opened
         self._threads = threads
         self._read_only = read_only
@@ -129,7 +141,7 @@ class SqliteConnection:
         self, statement: Statement, args: Mapping[str, JSON], *, bounds: Bounds, seconds: float
     ) -> Rows:
         """The rows of a statement."""
-        self._stop_at = time.monotonic() + seconds
+        self._stop_at = self._ticks() + seconds
         bound = {name: _argument(name, value) for name, value in args.items()}
         try:
             return await self._aside(lambda: self._rows(statement, bound, bounds))
@@ -196,7 +208,7 @@ class SqliteConnection:
         return _Unauthorized(self._opened)
 
     def _is_over(self) -> bool:
-        return time.monotonic() > self._stop_at
+        return self._ticks() > self._stop_at
 
 
 class _Unauthorized:
@@ -225,17 +237,13 @@ class _OneStatement:
         return True
 
 
-def _allows_reading(
-    action: int, first: str | None, second: str | None, *_: str | None
-) -> int:
+def _allows_reading(action: int, first: str | None, second: str | None, *_: str | None) -> int:
     if action not in _READS or _is_forbidden(action, first, second):
         return apsw.SQLITE_DENY
     return apsw.SQLITE_OK
 
 
-def _allows_writing(
-    action: int, first: str | None, second: str | None, *_: str | None
-) -> int:
+def _allows_writing(action: int, first: str | None, second: str | None, *_: str | None) -> int:
     if action in _NEVER or _is_forbidden(action, first, second):
         return apsw.SQLITE_DENY
     return apsw.SQLITE_OK
