@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from tenuto.data.named_parameters import Statement
 from tenuto.data.source import DataQuery
-from tenuto.definition.schemas import given_problems
+from tenuto.definition.schemas import query_problems
 from tenuto.model.errors import Problem
 from tenuto.model.json import JSON, Object, kind_of
 
@@ -36,12 +36,12 @@ def argument_problems(query: DataQuery, statement: Statement, args: JSON) -> tup
     if not isinstance(args, dict):
         problem = Problem(
             code="TEN-2779",
-            path="$",
+            path="$.args",
             message=f"expected an object of arguments, found {kind_of(args)}",
             advice='Write for example `{"sku": "A-1"}`.',
         )
         return (problem,)
-    return given_problems(schema_of(query, statement), args)
+    return query_problems(schema_of(query, statement), args)
 
 
 def bound(statement: Statement, args: Mapping[str, JSON]) -> dict[str, JSON]:

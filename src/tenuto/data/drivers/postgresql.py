@@ -247,7 +247,7 @@ def _bound(
             problems.append(
                 Problem(
                     code="TEN-2779",
-                    path=f"$.{name}",
+                    path=f"$.args.{name}",
                     message=f"{error} (the database takes {type_.name})",
                     advice="Give a value of that type, or cast the parameter in the statement.",
                 )

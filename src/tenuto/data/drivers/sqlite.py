@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import math
 import os
+import re
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -31,11 +32,12 @@ _STORE: Final = 0x54656E75
 """The `application_id` of a store of this product."""
 _STEPS: Final = 10_000
 """Steps of the engine between looks at the time."""
-_AT_ONCE: Final = 200
 _BUSY_MS: Final = 1_000
 _LARGEST: Final = 2**63 - 1
 _LONGEST_VALUE: Final = 16_000_000
 
+_NOTHING: Final = re.compile(r"(?:\s|;|--[^\n]*|/\*.*?\*/)*", re.DOTALL)
+"""What may stand behind a statement."""
 _READS: Final = frozenset(
     {apsw.SQLITE_SELECT, apsw.SQLITE_READ, apsw.SQLITE_FUNCTION, apsw.SQLITE_RECURSIVE}
 )
@@ -196,10 +198,10 @@ class SqliteConnection:
             cursor.exec_trace = _OneStatement()
             cursor.execute(statement.named(), args)
             answer: Answer | None = None
-            while rows := cursor.fetchmany(_AT_ONCE):
+            for row in cursor:
                 if answer is None:
                     answer = Answer([each[0] for each in cursor.get_description()], bounds)
-                answer.add(rows)
+                answer.add((row,))
             return [] if answer is None else answer.rows
         finally:
             cursor.close(force=True)
@@ -230,9 +232,9 @@ class _OneStatement:
     def __init__(self) -> None:
         self._count = 0
 
-    def __call__(self, *_: object) -> bool:
+    def __call__(self, _cursor: object, sql: str, *_: object) -> bool:
         self._count += 1
-        if self._count > 1:
+        if self._count > 1 and not _NOTHING.fullmatch(sql):
             raise refused("a query is one statement")
         return True
 
