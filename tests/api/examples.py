@@ -165,9 +165,7 @@ def _bodies(things: Things) -> Mapping[str, object]:
         "add_data_source": _data_source("mine"),
         "put_data_source": _data_source(things.id_of("data-sources")),
         "add_data_query": _data_query("mine", things.id_of("data-sources")),
-        "put_data_query": _data_query(
-            things.id_of("data-queries"), things.id_of("data-sources")
-        ),
+        "put_data_query": _data_query(things.id_of("data-queries"), things.id_of("data-sources")),
         "add_working_time": {"from": "2030-01-01T00:00:00Z", "duration": "PT4H"},
         "add_schedule": _schedule("mine", flow),
         "put_schedule": _schedule(things.id_of("schedules"), flow),

@@ -218,6 +218,7 @@ MYSQL_WRITES = (
     "SET STATEMENT max_statement_time = 0 FOR SELECT 1",
     "SET GLOBAL general_log = 1",
     "CALL write_it('X')",
+    "CALL commit_and_write('X')",
     "SELECT writes('X')",
     "PREPARE p FROM 'DELETE FROM stock'",
     "EXECUTE p",

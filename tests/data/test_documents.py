@@ -131,9 +131,7 @@ def test_a_query_is_read_and_written_again() -> None:
         ({"cache": {"ttl": "P2D"}}, "TEN-1014", "$.cache.ttl"),
     ],
 )
-def test_a_query_that_cannot_be_run_is_refused(
-    change: Object, code: str, path: str | None
-) -> None:
+def test_a_query_that_cannot_be_run_is_refused(change: Object, code: str, path: str | None) -> None:
     read = read_query({**QUERY, **change}, "postgresql")
     assert read.query is None
     found = {(each.code, each.path) for each in read.problems if each.severity == "error"}

@@ -180,7 +180,9 @@ async def hide_something(town: Town) -> None:
     await right.calendars.save({"id": "hidden", "name": SECRET, "timezone": "UTC", "week": week})
     at: Object = {"id": "hidden", "cron": "0 9 1 1 *", "target": {"workflowId": "hidden"}}
     await right.schedules.save({**at, "name": SECRET})
-    await right.data_sources.save({"id": "hidden", "kind": "sqlite", "file": "a.db", "name": SECRET})
+    await right.data_sources.save(
+        {"id": "hidden", "kind": "sqlite", "file": "a.db", "name": SECRET}
+    )
     query: Object = {"id": "hidden", "dataSourceId": "hidden", "sql": "SELECT 1", "name": SECRET}
     await right.data_queries.save(query)
     root = Principal(name="root", kind="local", tenant=RIGHT, role=Role.ADMIN)

@@ -69,9 +69,9 @@ def json_value(value: object, depth: int = 0) -> JSON:  # noqa: C901 - a row for
         return {str(name): json_value(each, depth + 1) for name, each in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
         return [json_value(each, depth + 1) for each in value]
-    for attribute in ("as_string", "isoformat"):
-        if callable(shown := getattr(value, attribute, None)):
-            return str(shown())
+    if callable(digits := getattr(value, "as_string", None)):
+        # Of bits: without the blanks that stand between four of them.
+        return str(digits()).replace(" ", "")
     if hasattr(value, "lower_inc"):
         return _range(value, depth)
     raise NotShown(f"{type(value).__name__} has no form in JSON; cast the column to text")

@@ -2,7 +2,7 @@
 
 A statement of a read-only source runs in a transaction that is read-only, in a session whose
 transactions are read-only unless a statement says otherwise; one statement is prepared for each
-call, and the session is reset after it. Users that could write past a transaction, with the
+call, one that gives rows, and the session is reset after it. Users that could write past a transaction, with the
 privilege FILE or SUPER, are refused.
 """
 
@@ -118,7 +118,7 @@ class MysqlConnection:
         self._hidden = hidden
         self._read_only = read_only
         self._is_clean = True
-        self._settings: tuple[str, ...] = ()
+        self._settings = ""
 
     @property
     def is_usable(self) -> bool:
@@ -127,18 +127,15 @@ class MysqlConnection:
     async def prepare(self, statement_seconds: float) -> None:
         """Make it ready; QueryFailed if a source that is read-only could write."""
         milliseconds = max(int(statement_seconds * 1000), 1)
-        limit = (
-            f"SET SESSION max_statement_time = {milliseconds / 1000}"
+        only = int(self._read_only)
+        more = (
+            f"max_statement_time = {milliseconds / 1000}, tx_read_only = {only}"
             if "MariaDB" in self._driven.get_server_info()
-            else f"SET SESSION max_execution_time = {milliseconds}"
+            else f"max_execution_time = {milliseconds}, transaction_read_only = {only}"
         )
-        mode = "READ ONLY" if self._read_only else "READ WRITE"
-        self._settings = (
-            "SET SESSION time_zone = '+00:00'",
-            limit,
-            f"SET SESSION TRANSACTION {mode}",
-        )
-        await self._set_up()
+        self._settings = f"SET SESSION time_zone = '+00:00', {more}"
+        await one_statement_at_a_time(self._driven)
+        await self._driven.query(self._settings)
         if self._read_only:
             granted = await self._texts("SHOW GRANTS FOR CURRENT_USER")
             if any(_POWERFUL.search(each) for each in granted):
@@ -149,7 +146,8 @@ class MysqlConnection:
                 )
 
     async def version(self) -> str:
-        info = str(self._driven.get_server_info())
+        # MariaDB tells old clients to be another version first.
+        info = str(self._driven.get_server_info()).removeprefix("5.5.5-")
         return f"{'MariaDB' if 'MariaDB' in info else 'MySQL'} {info.partition('-')[0]}"
 
     async def run(
@@ -163,7 +161,8 @@ class MysqlConnection:
                 mode = "READ ONLY" if self._read_only else "READ WRITE"
                 await self._driven.query(f"START TRANSACTION {mode}")
                 rows = await self._answer(statement, bound, bounds)
-                await self._driven.query("ROLLBACK" if self._read_only else "COMMIT")
+                if not self._read_only:
+                    await self._driven.query("COMMIT")
                 await self._forget()
         except TimeoutError:
             raise too_slow(seconds) from None
@@ -188,6 +187,9 @@ class MysqlConnection:
         prepared = await prepare(self._driven, statement.marked())
         if prepared.parameters != len(args):
             raise refused("the database finds other parameters in the statement than there are")
+        if self._read_only and not prepared.columns:
+            # A procedure could end the transaction, and begin one that writes.
+            raise refused("a statement of a read-only data source gives rows: a SELECT does")
         columns = await prepared.execute(args)
         if not columns:
             await prepared.close()
@@ -201,15 +203,10 @@ class MysqlConnection:
         return answer.rows
 
     async def _forget(self) -> None:
-        """Reset the session: variables, locks, temporary tables, settings."""
+        """Roll back, and reset the session: variables, locks, temporary tables, settings."""
         await self._driven._execute_command(_RESET, b"")  # noqa: SLF001
         await self._driven._read_packet()  # noqa: SLF001
-        await self._set_up()
-
-    async def _set_up(self) -> None:
-        await one_statement_at_a_time(self._driven)
-        for each in self._settings:
-            await self._driven.query(each)
+        await self._driven.query(self._settings)
 
     async def _texts(self, sql: str) -> list[str]:
         await self._driven.query(sql)

@@ -73,10 +73,12 @@ async def one_statement_at_a_time(connection: Any) -> None:  # noqa: ANN401
 class Prepared:
     """A statement that the server has prepared."""
 
-    def __init__(self, connection: Any, id: int, parameters: int) -> None:  # noqa: ANN401
+    def __init__(self, connection: Any, id: int, *, parameters: int, columns: int) -> None:  # noqa: ANN401
         self._connection = connection
         self._id = id
         self.parameters = parameters
+        self.columns = columns
+        """Of its answer; none where it is no query, also of a procedure that will give rows."""
 
     async def execute(self, args: Sequence[object]) -> list[Column]:
         """Run it; the columns of its answer, none where it has no rows."""
@@ -130,7 +132,7 @@ async def prepare(connection: Any, text: str) -> Prepared:  # noqa: ANN401
             await connection._read_packet()  # noqa: SLF001
         if count:
             await _end(connection)
-    return Prepared(connection, id, parameters)
+    return Prepared(connection, id, parameters=parameters, columns=columns)
 
 
 async def _end(connection: Any) -> None:  # noqa: ANN401
