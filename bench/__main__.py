@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from bench import (
     children,
     events,
+    http_nodes,
     javascript,
     loops,
     scenarios,
@@ -36,6 +37,7 @@ SCENARIOS: dict[str, tuple[Scenario, Scenario, int]] = {
     "burst": (events.burst, events.promise_burst, 3),
     "working-time": (working_time.working_time, working_time.promise_working_time, 5),
     "schedules": (schedules.schedules, schedules.promise_schedules, 3),
+    "http-nodes": (http_nodes.http_nodes, http_nodes.promise_http_nodes, 3),
     "javascript": (javascript.javascript, javascript.promise_javascript, 5),
     "importing": (scenarios.importing, scenarios.promise_importing, 5),
     "sleeping": (scenarios.sleeping, scenarios.promise_sleeping, 1),

@@ -16,7 +16,7 @@ INJECTIONS = (
     "\\",
     "\\\\'",
     "%27%20OR%201=1",
-    "ʼ OR 1=1",
+    "\u02bc OR 1=1",
     "' || (SELECT sku FROM stock) || '",
     "$$ OR $$",
     "$1",

@@ -33,7 +33,7 @@ from tests.data.situations import PASSWORD, STOCK, Asking, Secrets, asking
 
 _READER, _FILER = "tenuto_reader", "tenuto_filer"
 _SECRETS = Secrets(PASSWORD=PASSWORD)
-_LEFT_BEHIND = Path("/tmp/tenuto-was-here")  # noqa: S108 - what must not be made
+_LEFT_BEHIND = Path("/tmp/tenuto-was-here")
 
 
 class Server(NamedTuple):
@@ -93,7 +93,7 @@ async def furnished(url: str) -> Server:
         "DROP TABLE IF EXISTS stock",
         "CREATE TABLE stock (sku varchar(40) PRIMARY KEY, held int, reserved int) "
         "CHARACTER SET utf8mb4",
-        f"INSERT INTO stock VALUES {values}",  # noqa: S608 - numbers and names of our own
+        f"INSERT INTO stock VALUES {values}",
         "DROP PROCEDURE IF EXISTS write_it",
         "CREATE PROCEDURE write_it(s text) BEGIN INSERT INTO stock VALUES (s, 1, 1); END",
         "DROP PROCEDURE IF EXISTS commit_and_write",
@@ -237,11 +237,11 @@ async def main(url: str) -> None:
     async with asking(server.source(), secrets=_SECRETS) as reading:
         driver = await reading.databases.driver("default", reading.source)
         connection = await driver.connect(5)
-        print(await connection.version())  # noqa: T201 - what it is for
+        print(await connection.version())
         await connection.close()
         for check in CHECKS:
             await check(reading, server)
-            print("✓", check.__name__)  # noqa: T201
+            print("✓", check.__name__)
 
 
 if __name__ == "__main__":

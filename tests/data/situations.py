@@ -23,7 +23,7 @@ from tests.kit.postgres_database import connected, database_url, fresh_database
 
 STOCK = [("A-1", 5, 1), ("B-2", 0, 0), ("C-3", 7, 2)]
 BOUNDS = Bounds(rows=100, bytes=100_000)
-PASSWORD = "p@ss/word-canary"  # noqa: S105 - of a test
+PASSWORD = "p@ss/word-canary"
 
 
 class Secrets:

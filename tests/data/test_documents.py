@@ -59,7 +59,7 @@ def test_what_is_read_is_written_again(document: Object) -> None:
     assert {name: document[name] for name in written} == written
 
 
-SECRET = "hunter2-canary"  # noqa: S105 - not one
+SECRET = "hunter2-canary"
 WRONG: list[tuple[Object, str, str]] = [
     ({"url": f"postgresql://u:{SECRET}@h/d"}, "TEN-2774", "$.url"),
     ({"url": f"postgresql://u@h/d?password={SECRET}"}, "TEN-2774", "$.url"),

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from tenuto.data.named_parameters import LONGEST, SqlFault, split
 from tenuto.data.source import DatabaseKind

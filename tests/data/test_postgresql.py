@@ -34,7 +34,7 @@ from tests.kit.postgres_database import connected
 
 pytestmark = pytest.mark.asyncio
 
-LEFT_BEHIND = Path("/tmp/tenuto-was-here")  # noqa: S108 - what must not be made
+LEFT_BEHIND = Path("/tmp/tenuto-was-here")
 
 
 @pytest_asyncio.fixture

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from tenuto.built_in.protocol import Call, Failed
 from tenuto.data.failures import QueryFailed
 from tenuto.data.queries import QueryRunner
@@ -12,7 +14,7 @@ from tenuto.model.json import JSON
 class DataQueryExecutor:
     """Runs data queries."""
 
-    queues = False
+    queues = True
 
     def __init__(self, queries: QueryRunner) -> None:
         self.queries = queries
@@ -23,7 +25,12 @@ class DataQueryExecutor:
         assert isinstance(call.config, DataQuery)
         try:
             ran = await self.queries.run(
-                call.tenant, call.config.data_query_id, call.given, seconds=call.seconds
+                call.tenant,
+                call.config.data_query_id,
+                call.given,
+                seconds=call.seconds,
+                place=(call.instance_id, call.step_id, call.iteration, call.attempt),
+                begin=partial(call.begin, 0.0),
             )
         except QueryFailed as error:
             raise Failed(error.failure) from None

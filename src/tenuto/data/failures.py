@@ -37,13 +37,19 @@ class QueryFailed(Exception):
 def unavailable(message: str, *, retryable: bool = True) -> QueryFailed:
     """The database does not answer, or refuses to be used."""
     failure = Failure(code=DATABASE_UNAVAILABLE, message=message, retryable=retryable)
-    return QueryFailed(failure, is_database=True)
+    return QueryFailed(failure, is_database=retryable)
 
 
 def too_slow(seconds: float) -> QueryFailed:
     """The statement was stopped."""
     message = f"the statement did not end within {seconds:g} s, and was stopped"
     return QueryFailed(Failure(code=TIMEOUT, message=message), is_database=True)
+
+
+def too_busy(seconds: float) -> QueryFailed:
+    """Other statements of this process have all connections."""
+    message = f"no connection of the data source (`maxConnections`) was free for {seconds:g} s"
+    return QueryFailed(Failure(code=TIMEOUT, message=message))
 
 
 def refused(message: str, *, details: JSON = None, retryable: bool = False) -> QueryFailed:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Final, NamedTuple
 
-from tenuto.data.failures import too_slow
+from tenuto.data.failures import too_busy
 from tenuto.data.protocol import Connection, Driver
 
 IDLE_FOR: Final = 60.0
@@ -49,7 +49,7 @@ class Pool:
                 async with asyncio.timeout(seconds):
                     await self._room.acquire()
             except TimeoutError:
-                raise too_slow(seconds) from None
+                raise too_busy(seconds) from None
             try:
                 found = None if is_new else self._kept()
                 connection = found or await self._driver.connect(min(seconds, CONNECTING))

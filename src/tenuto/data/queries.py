@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractAsyncContextManager, nullcontext
-from typing import Any, Final, Protocol
+import math
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
@@ -26,11 +28,16 @@ from tenuto.definition.report import did_you_mean
 from tenuto.model.durations import epoch_ms
 from tenuto.model.failure import DATABASE_UNAVAILABLE
 from tenuto.model.json import JSON
+from tenuto.model.task_definition import BreakerPolicy, TaskLimits
 from tenuto.ports import Clock
 from tenuto.store.parts.data_sources import DataSourceRow
 from tenuto.store.protocol import Store
+from tenuto.targets.gate import Gate, NotAdmitted, Passage, Place
+from tenuto.targets.names import target_key
+from tenuto.targets.state import TargetPolicy
 
 _MOST_NAMES: Final = 200
+_MILLISECOND: Final = timedelta(milliseconds=1)
 
 
 class Ran(Struct, frozen=True, kw_only=True):
@@ -47,28 +54,6 @@ class Tried(Struct, frozen=True, kw_only=True):
 
     version: str
     seconds: float
-
-
-class Guard(Protocol):
-    """What protects a database: a breaker, a limit of queries at once, a rate."""
-
-    def pass_(
-        self, tenant: str, source: DataSource, seconds: float
-    ) -> AbstractAsyncContextManager[object]:
-        """Around one query; QueryFailed where none may be sent now."""
-        ...
-
-
-class NoGuard:
-    """Lets every query pass."""
-
-    def pass_(
-        self,
-        tenant: str,  # noqa: ARG002
-        source: DataSource,  # noqa: ARG002
-        seconds: float,  # noqa: ARG002
-    ) -> AbstractAsyncContextManager[object]:
-        return nullcontext()
 
 
 class _Found(Struct, frozen=True):
@@ -91,17 +76,31 @@ class QueryRunner:
         databases: Databases,
         *,
         most_bytes: int,
-        guard: Guard | None = None,
+        gate: Gate,
     ) -> None:
+        """`gate` admits queries: each data source has a breaker, and limits of all processes."""
         self._store = store
         self._clock = clock
         self._databases = databases
         self._most_bytes = most_bytes
-        self._guard: Guard = guard or NoGuard()
+        self._gate = gate
         self._cache = AnswerCache()
 
-    async def run(self, tenant: str, id: str, args: JSON, *, seconds: float) -> Ran:
-        """The rows of a query; QueryFailed."""
+    async def run(
+        self,
+        tenant: str,
+        id: str,
+        args: JSON,
+        *,
+        seconds: float,
+        place: Place | None = None,
+        begin: Callable[[], None] = lambda: None,
+    ) -> Ran:
+        """The rows of a query; QueryFailed.
+
+        `place` is the attempt that waits where the data source admits no query now. `begin` is
+        called once it does: from then on it may take so many seconds.
+        """
         begun = self._clock.ticks()
         found = await self._find(tenant, id)
         query, source, statement = found.query, found.source, found.statement
@@ -116,7 +115,10 @@ class QueryRunner:
                 return self._ran(kept, source, begun, is_cached=True)
         limit = min(seconds, source.statement_timeout.total_seconds())
         pool = await self._databases.pool(tenant, source, found.version)
-        async with self._guard.pass_(tenant, source, limit):
+        passage = await self._admitted(tenant, source, place, seconds)
+        is_well: bool | None = None
+        try:
+            begin()
             rows = await self._rows(
                 pool,
                 source,
@@ -125,6 +127,13 @@ class QueryRunner:
                 bounds=Bounds(rows=query.max_rows, bytes=self._most_bytes),
                 seconds=limit,
             )
+            is_well = True
+        except QueryFailed as error:
+            # A database that refuses a statement works.
+            is_well = not error.is_database
+            raise
+        finally:
+            self._gate.leave(passage, is_well=is_well)
         if query.cache is not None:
             until = self._clock.ticks() + query.cache.ttl.total_seconds()
             self._cache.put(key, rows, until)
@@ -147,6 +156,23 @@ class QueryRunner:
 
     async def close(self) -> None:
         await self._databases.close()
+
+    async def _admitted(
+        self, tenant: str, source: DataSource, place: Place | None, seconds: float
+    ) -> Passage:
+        """Wait for the gate; a query that is tried waits no longer than it may take."""
+        limits, breaker = source.limits, source.breaker
+        policy = TargetPolicy(
+            TaskLimits(concurrency=limits.concurrency, rate_per_second=limits.rate_per_second),
+            BreakerPolicy(failures=breaker.failures, open_for=breaker.open_for / _MILLISECOND),
+        )
+        key = target_key(tenant, "data", source.id)
+        patience = seconds if place is None else math.inf
+        entered = await self._gate.enter(key, policy, place=place, seconds=patience)
+        if isinstance(entered, NotAdmitted):
+            left = f"{entered.seconds:.0f} s"
+            raise unavailable(f"the data source has failed too often, and is probed in {left}")
+        return entered
 
     async def _rows(
         self,

@@ -11,7 +11,6 @@ from tenuto.model.errors import Problem
 from tenuto.model.graph import (
     CompensationStep,
     Definition,
-    Http,
     JavaScript,
     Node,
     Task,
@@ -19,9 +18,7 @@ from tenuto.model.graph import (
 
 NOT_AVAILABLE = "NOT_AVAILABLE"
 
-_TYPES: dict[type, str] = {
-    Http: "TEN-1905",
-}
+_TYPES: dict[type, str] = {}
 
 
 class _Setting(NamedTuple):

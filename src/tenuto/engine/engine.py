@@ -44,6 +44,7 @@ from tenuto.ports import Clock, Ids, Sender
 from tenuto.store.parts.turns import EventResult
 from tenuto.store.protocol import Store
 from tenuto.store.row_sizes import RowSizes
+from tenuto.targets.gate import Gate
 from tenuto.tasks.registry import Registry
 
 log = logging.getLogger("tenuto.engine")
@@ -72,13 +73,15 @@ class Engine:
         decide: Decide = decide,
         notes: Notes | None = None,
         executors: Executors | None = None,
+        gate: Gate | None = None,
     ) -> None:
         """Without a `sender` webhook deliveries wait for a process that has one.
 
         `decide` is the core, or a wrapper of it. `notes` are where the process notes what it
         decides on; None: nowhere. `executors` do the work of built-in tasks, and are closed with
-        the engine; steps of a type that has none fail.
+        the engine; steps of a type that has none fail. `gate` admits their requests.
         """
+        self.gate = gate or Gate(store, clock, ids)
         self.executors: Executors = executors or {}
         self.settings = settings or Settings()
         self.store = store
@@ -100,6 +103,7 @@ class Engine:
             ids=ids,
             settings=self.settings,
             died=self._loop_died,
+            executors=self.executors,
         )
         self.usage = Usage(shared)
         self.definitions = Definitions(shared, self.usage.admit_document)
@@ -107,9 +111,7 @@ class Engine:
             store=store, clock=clock, notes=notes or NoNotes(), spawn=shared.background.spawn
         )
         self.turns = Turns(shared, self.definitions, self.quarantine, decide=decide)
-        self.effects = Effects(
-            shared, self.definitions, self.turns, self.usage.stored_lines, self.executors
-        )
+        self.effects = Effects(shared, self.definitions, self.turns, self.usage.stored_lines)
         resolver = self.definitions.resolver(self.turns.report)
         self.estimate: StepEstimate = lambda *_: None
         """How long attempts of a step ran in this process, where that is measured."""
@@ -254,6 +256,7 @@ class Engine:
         await self.outbox.stop()
         for executor in self.executors.values():
             await executor.close()
+        await self.gate.close()
         self.quarantine.close()
         try:
             await self.store.close(self.clock.now(), clean=clean)

@@ -46,11 +46,20 @@ DATABASE_UNAVAILABLE = "DATABASE_UNAVAILABLE"
 QUERY_FAILED = "QUERY_FAILED"
 TOO_MANY_ROWS = "TOO_MANY_ROWS"
 UNKNOWN_QUERY = "UNKNOWN_QUERY"
+INVALID_REQUEST = "INVALID_REQUEST"
+INVALID_RESPONSE = "INVALID_RESPONSE"
+ADDRESS_REFUSED = "ADDRESS_REFUSED"
+CONNECTION_FAILED = "CONNECTION_FAILED"
 
 IN_THE_DEFINITION = frozenset(
     {EXPRESSION_ERROR, INVALID_EVENT, INVALID_INPUT, LOOP_LIMIT, LOOP_SOURCE, NOT_AVAILABLE}
 )
 """Codes whose cause another version of the definition mends; a retry uses the same one."""
+
+
+def status_code(status: int) -> str:
+    """The code of a response whose status is no success: `HTTP_404`."""
+    return f"HTTP_{status}"
 
 
 def failed_child(code: str, details: JSON) -> tuple[str, str, JSON] | None:

@@ -59,6 +59,7 @@ _SHOWN = frozenset(
         "engine.private_webhooks",
         "engine.private_targets",
         "engine.private_databases",
+        "engine.host_limits",
         "engine.inbox_retention",
         "engine.instance_retention",
         "engine.bulk_retention",
@@ -84,9 +85,10 @@ _OF_THE_MACHINE = frozenset(
         "dev.files",
         "engine.notes_folder",
         "engine.data_folder",
+        "engine.private_networks",
     }
 )
-"""Settings that name places of the machine: an admin of one tenant is not shown them."""
+"""Settings that name places of the machine, or tenants: an admin of one is not shown them."""
 _USER = re.compile(r"(?<=://)\S*@")
 _PASSWORD = re.compile(r"(?<=://)([^\s:@/]*):\S*@")
 

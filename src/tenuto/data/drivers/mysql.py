@@ -2,8 +2,8 @@
 
 A statement of a read-only source runs in a transaction that is read-only, in a session whose
 transactions are read-only unless a statement says otherwise; one statement is prepared for each
-call, one that gives rows, and the session is reset after it. Users that could write past a transaction, with the
-privilege FILE or SUPER, are refused.
+call, one that gives rows, and the session is reset after it. Users that could write past a
+transaction, with the privilege FILE or SUPER, are refused.
 """
 
 from __future__ import annotations

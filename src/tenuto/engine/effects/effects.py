@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
 
-from tenuto.built_in.protocol import Executors
 from tenuto.core import claimed, outstanding
 from tenuto.engine.definitions.definitions import Definitions
 from tenuto.engine.definitions.resolver import Resolver
@@ -48,7 +47,6 @@ class Effects:
         definitions: Definitions,
         turns: Turns,
         stored_lines: Callable[[str, int], None],
-        executors: Executors,
     ) -> None:
         """`stored_lines` is called with the bytes of lines that a tenant has more."""
         self._shared = shared
@@ -63,7 +61,7 @@ class Effects:
             limits=settings.limits,
             max_threads=settings.threads,
             lines=self.task_logs.keep if settings.task_logs else None,
-            executors=executors,
+            executors=shared.executors,
         )
         self.timekeeper = Timekeeper(
             store,
