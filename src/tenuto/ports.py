@@ -170,6 +170,18 @@ class SystemClock:
         return asyncio.get_running_loop().call_later(seconds, function)
 
 
+class Seals(Protocol):
+    """Encrypts values before they reach a store."""
+
+    def seal(self, plain: bytes, about: bytes) -> bytes:
+        """A sealed value, which is opened for the same `about` only; TenutoError: no keys."""
+        ...
+
+    def open(self, sealed: bytes, about: bytes) -> bytes:
+        """What was sealed for `about`; TenutoError: the key is missing, or it is damaged."""
+        ...
+
+
 class SystemIds:
     """Ids from the operating system's randomness."""
 

@@ -83,9 +83,11 @@ async def furnished(app: Tenuto, tenant: str) -> Things:
     await workspace.task_definitions.add(TaskDefinition(id=task, kind="pull", description=mark))
     calendar = await workspace.calendars.save(_calendar(f"calendar-{tenant}", mark))
     schedule = await workspace.schedules.save(_schedule(f"schedule-{tenant}", flow, mark))
+    secret = await workspace.secrets.put(f"SECRET_{tenant}", f"value of {mark}")
     ids = {
         "calendars": calendar.id,
         "schedules": schedule.id,
+        "secrets": secret.name,
         "workflows": flow,
         "instances": waiting.id,
         "dead-letters": letter.id,
@@ -162,6 +164,7 @@ def _bodies(things: Things) -> Mapping[str, object]:
         "add_schedule": _schedule("mine", flow),
         "put_schedule": _schedule(things.id_of("schedules"), flow),
         "preview_schedule_document": _schedule("mine", flow),
+        "put_secret": {"value": "a value", "destinations": ["api.example.com"]},
         "put_task": {"id": things.id_of("tasks"), "kind": "pull"},
     }
 

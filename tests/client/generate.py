@@ -32,6 +32,7 @@ from tenuto.client.instance import RemoteInstance
 from tenuto.client.keys import RemoteKeys
 from tenuto.client.listeners import RemoteSubscriptions, RemoteWebhooks
 from tenuto.client.schedules import RemoteCalendars, RemoteSchedules
+from tenuto.client.secrets import RemoteSecrets
 from tenuto.client.task_definitions import RemoteTaskDefinitions
 from tenuto.client.test_runs import RemoteTestRuns
 from tenuto.client.workers import RemoteWorkers
@@ -74,6 +75,7 @@ RESULTS = {
     "SavedSchedule": "SavedSchedule",
     "SavedWorkflow": "SavedWorkflow",
     "SchedulePreview": "SchedulePreview",
+    "Secret": "Secret",
     "StartAnswer": "StartResult",
     "StatusAnswer": "StatusAnswer",
     "Subscription": "Subscription",
@@ -371,6 +373,7 @@ PARTS = {
     "task_definitions": Face(RemoteTaskDefinitions, "SyncTaskDefinitions"),
     "schedules": Face(RemoteSchedules, "SyncSchedules"),
     "calendars": Face(RemoteCalendars, "SyncCalendars"),
+    "secrets": Face(RemoteSecrets, "SyncSecrets"),
     "workers": Face(RemoteWorkers, "SyncWorkers"),
     "bulk": Face(RemoteBulk, "SyncBulk"),
     "test_runs": Face(RemoteTestRuns, "SyncTestRuns"),

@@ -20,6 +20,7 @@ from tenuto.workspace.events import Events
 from tenuto.workspace.instance import InstanceRef
 from tenuto.workspace.keys import TenantKeys
 from tenuto.workspace.schedules import Schedules
+from tenuto.workspace.secrets import TenantSecrets
 from tenuto.workspace.starting import Starting
 from tenuto.workspace.task_definitions import TaskDefinitions
 from tenuto.workspace.test_runs import TestRuns
@@ -66,6 +67,7 @@ PARTS: dict[str, type] = {
     "workers": TenantWorkers,
     "schedules": Schedules,
     "calendars": Calendars,
+    "secrets": TenantSecrets,
     "bulk": BulkOperations,
     "test_runs": TestRuns,
     "keys": TenantKeys,
@@ -146,10 +148,14 @@ BY_CALENDAR: dict[str, OfWorkspace] = {
     "calendars.import_dates": lambda mine, id: mine.calendars.import_dates(id, "BEGIN:VCALENDAR"),
     "calendars.remove": lambda mine, id: mine.calendars.remove(id),
 }
+BY_SECRET: dict[str, OfWorkspace] = {
+    "secrets.get": lambda mine, name: mine.secrets.get(name),
+    "secrets.remove": lambda mine, name: mine.secrets.remove(name),
+}
 BY_KEY: dict[str, OfWorkspace] = {"keys.revoke": lambda mine, id: mine.keys.revoke(id)}
 BY_ID = (
     *(BY_INSTANCE, BY_DEAD_LETTER, BY_WORKFLOW, BY_EVENT, BY_WEBHOOK, BY_SUBSCRIPTION),
-    *(BY_TASK, BY_BULK, BY_SCHEDULE, BY_CALENDAR, BY_KEY),
+    *(BY_TASK, BY_BULK, BY_SCHEDULE, BY_CALENDAR, BY_SECRET, BY_KEY),
 )
 
 ONLY_OWN = frozenset(
@@ -172,6 +178,7 @@ ONLY_OWN = frozenset(
         *("inbox.latest", "inbox.list", "inbox.publish", "inbox.publish_all"),
         "inbox.publish_given",
         *("keys.create", "keys.list"),
+        *("secrets.put", "secrets.list", "secrets.page"),
         *("starting.begin_many", "starting.begun"),
         *("subscriptions.add", "subscriptions.list"),
         *("task_definitions.add", "task_definitions.list", "task_definitions.put"),

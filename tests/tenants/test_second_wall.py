@@ -84,6 +84,7 @@ NOT_ONLY_READ = {
     *("task_definitions.remove", "task_definitions.execute"),
     *("schedules.remove", "schedules.pause", "schedules.resume", "schedules.trigger"),
     *("schedules.backfill", "calendars.remove", "calendars.import_dates"),
+    "secrets.remove",
 }
 
 
@@ -175,6 +176,7 @@ async def hide_something(town: Town) -> None:
     await right.calendars.save({"id": "hidden", "name": SECRET, "timezone": "UTC", "week": week})
     at: Object = {"id": "hidden", "cron": "0 9 1 1 *", "target": {"workflowId": "hidden"}}
     await right.schedules.save({**at, "name": SECRET})
+    await right.secrets.put("hidden", SECRET, destinations=["hidden.example.com"])
     root = Principal(name="root", kind="local", tenant=RIGHT, role=Role.ADMIN)
     keys = Keys(engine.store, engine.clock, engine.ids)
     await keys.create(root, KeyWish(name=SECRET, role=Role.ADMIN))

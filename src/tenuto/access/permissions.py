@@ -26,6 +26,8 @@ class Permission(StrEnum):
     SCHEDULES_READ = "schedules:read"
     SCHEDULES_WRITE = "schedules:write"
     SCHEDULES_CONTROL = "schedules:control"
+    SECRETS_READ = "secrets:read"
+    SECRETS_WRITE = "secrets:write"
     DEAD_LETTERS_READ = "dead-letters:read"
     DEAD_LETTERS_WRITE = "dead-letters:write"
     AUDIT_READ = "audit:read"

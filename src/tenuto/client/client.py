@@ -22,6 +22,7 @@ from tenuto.client.operations import Operations
 from tenuto.client.pages import every, up_to
 from tenuto.client.refusals import error_of
 from tenuto.client.schedules import RemoteCalendars, RemoteSchedules
+from tenuto.client.secrets import RemoteSecrets
 from tenuto.client.shapes import EventAnswer, results_of
 from tenuto.client.task_definitions import RemoteTaskDefinitions
 from tenuto.client.test_runs import RemoteTestRuns
@@ -96,6 +97,8 @@ class Client:
         """What is started at certain times: save, list, get, pause, resume, trigger, backfill."""
         self.calendars = RemoteCalendars(self.operations)
         """Business calendars: save, list, get, days, import_dates, add, remove."""
+        self.secrets = RemoteSecrets(self.operations)
+        """Values that steps use and no record shows: put, list, page, get, remove."""
         self.workers = RemoteWorkers(self.operations)
         """Workers that were seen within the last hour: list, page."""
         self.bulk = RemoteBulk(self.operations)

@@ -25,6 +25,7 @@ class Quotas(Struct, frozen=True, kw_only=True):
     calendars: int = 1_000
     calendar_versions: int = 1_000
     """Versions of one calendar."""
+    secrets: int = 1_000
     instances: int = 1_000_000
     """Instances that have not ended."""
     waits: int = 1_000_000

@@ -33,6 +33,10 @@ tenant, id, content, revision, version, status, next_at, next_tick, handled, wor
 tenant, schedule_id, nominal, is_range, at, outcome, instance_id, reason, count, last, is_open,
     is_confirmed, mark, recorded_at
 
+-- fragment: tenant_secret_columns
+-- A secret of a tenant.
+tenant, name, sealed, destinations, changed_at, changed_by
+
 -- fragment: instance_columns
 -- An instance.
 id, tenant, definition_id, definition_version, status, correlation_id, priority, deadline,

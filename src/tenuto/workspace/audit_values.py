@@ -14,9 +14,11 @@ from tenuto.store.parts.dead_letters import DeadLetterRow
 from tenuto.store.parts.definitions import DefinitionRow
 from tenuto.workspace.protocol import Instance
 from tenuto.workspace.schedule_values import SavedCalendar, SavedSchedule
+from tenuto.workspace.secret_values import Secret
 from tenuto.workspace.values import BulkOperation, Published, Webhook
 
 if TYPE_CHECKING:
+    from tenuto.workspace.secrets import TenantSecrets
     from tenuto.workspace.stored_calendars import StoredCalendars
     from tenuto.workspace.stored_schedules import StoredSchedules
     from tenuto.workspace.task_definitions import Declared, TaskDefinitions
@@ -107,6 +109,23 @@ async def calendar_before(calendars: StoredCalendars, id: str) -> Object | None:
     """A calendar before the change; None where there is none."""
     with suppress(NotFound):
         return calendar(await calendars.get(id))
+    return None
+
+
+def secret(kept: Secret) -> Object:
+    """A secret, without its value."""
+    return {
+        "name": kept.name,
+        "destinations": None if kept.destinations is None else [*kept.destinations],
+        "changedAt": iso(kept.changed_at),
+        "changedBy": kept.changed_by,
+    }
+
+
+async def secret_before(secrets: TenantSecrets, name: str) -> Object | None:
+    """A secret before the change, without its value; None where there is none."""
+    with suppress(NotFound):
+        return secret(await secrets.get(name))
     return None
 
 

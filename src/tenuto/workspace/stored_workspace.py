@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from tenuto.workspace.definitions import Definitions
     from tenuto.workspace.events import Events
     from tenuto.workspace.keys import TenantKeys
+    from tenuto.workspace.secrets import TenantSecrets
     from tenuto.workspace.stored_calendars import StoredCalendars
     from tenuto.workspace.stored_instance import StoredInstance
     from tenuto.workspace.webhooks import Subscriptions, Webhooks
@@ -294,6 +295,13 @@ class StoredWorkspace(ABC):
         from tenuto.workspace.stored_calendars import StoredCalendars
 
         return StoredCalendars(self.source, self.tenant)
+
+    @property
+    def secrets(self) -> TenantSecrets:
+        """Values that steps use and no record shows: put, list, page, get, remove."""
+        from tenuto.workspace.secrets import TenantSecrets
+
+        return TenantSecrets(self.source, self.tenant, self.actor)
 
     @property
     def workers(self) -> TenantWorkers:

@@ -29,6 +29,7 @@ KEPT = frozenset(
         "shares",
         "task_definitions",
         "task_logs",
+        "tenant_secrets",
         "workers",
         "workflow_definitions",
         "workflow_execution_history",

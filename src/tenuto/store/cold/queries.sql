@@ -550,3 +550,34 @@ WHERE
         WHERE old.place > :most OR (old.place > :most_closed AND old.is_open = 0)
     )
 RETURNING 1;
+
+--------------------------------------------------------------------------------- secrets of tenants
+
+-- name: put_tenant_secret
+-- Keep a secret, or replace it.
+INSERT INTO tenuto.tenant_secrets ({tenant_secret_columns})
+VALUES (:tenant, :name, :sealed, :destinations, :changed_at, :changed_by)
+ON CONFLICT (tenant, name) DO UPDATE SET
+    sealed = excluded.sealed, destinations = excluded.destinations,
+    changed_at = excluded.changed_at, changed_by = excluded.changed_by;
+
+-- name: tenant_secret
+-- One secret.
+SELECT {tenant_secret_columns} FROM tenuto.tenant_secrets
+WHERE tenant = :tenant AND name = :name;
+
+-- name: tenant_secrets
+-- The secrets of a tenant.
+SELECT {tenant_secret_columns} FROM tenuto.tenant_secrets
+WHERE tenant = :tenant AND name > :after
+ORDER BY tenant, name LIMIT :limit;
+
+-- name: count_tenant_secrets
+-- How many secrets a tenant has, up to so many.
+SELECT count(*) FROM (
+    SELECT 1 FROM tenuto.tenant_secrets WHERE tenant = :tenant LIMIT :most
+) AS stored;
+
+-- name: remove_tenant_secret
+-- Delete a secret.
+DELETE FROM tenuto.tenant_secrets WHERE tenant = :tenant AND name = :name RETURNING 1;
