@@ -44,6 +44,7 @@ from tests.tenants.calls import (
     BY_EVENT,
     BY_INSTANCE,
     BY_SCHEDULE,
+    BY_SECRET,
     BY_SUBSCRIPTION,
     BY_TASK,
     BY_WEBHOOK,
@@ -150,6 +151,7 @@ def calls_with(theirs: Mirrored) -> dict[str, Callable[[EngineWorkspace], Awaita
         (BY_TASK, "hidden"),
         (BY_SCHEDULE, "hidden"),
         (BY_CALENDAR, "hidden"),
+        (BY_SECRET, "hidden"),
         ({"held": lambda mine, id: held_by(mine.engine, mine.tenant, id)}, theirs.waiting),
     ]
     named: dict[str, Callable[[EngineWorkspace], Awaitable[object]]] = {
