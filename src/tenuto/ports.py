@@ -216,6 +216,11 @@ class SystemIds:
         return os.urandom(8).hex()
 
 
+def random_bytes(count: int) -> bytes:
+    """Bytes that cannot be guessed, for keys and nonces."""
+    return os.urandom(count)
+
+
 def _random_bits(count: int) -> int:
     size = (count + 7) // 8
     return int.from_bytes(os.urandom(size), "big") >> (size * 8 - count)
