@@ -31,6 +31,15 @@ class SecretPlace(Struct, frozen=True, gc=False, array_like=True):
     name: str
 
 
+_REFERENCE: Final = re.compile(rf"{ROOT}\s*\.\s*({NAME.pattern})")
+
+
+def secret_name(expression: str) -> str | None:
+    """The secret that an expression is, in the one form that is allowed: `secrets.NAME`."""
+    found = _REFERENCE.fullmatch(expression.strip())
+    return None if found is None else found[1]
+
+
 def about(tenant: str, name: str) -> bytes:
     """What the value of a secret is sealed for: it opens for no other tenant, and no other name."""
     return f"secret\n{tenant}\n{name}".encode()
