@@ -7,14 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tenuto.model.errors import StoreUnavailable, TenutoError
+from tenuto.model.policy import DEFAULT_LIMITS
 from tenuto.ports import SystemClock, SystemIds
 
 if TYPE_CHECKING:
     from tenuto.access.authenticator import Authenticator, Tokens
     from tenuto.access.oidc import OidcSettings
+    from tenuto.built_in.protocol import Executors
     from tenuto.engine.engine import Engine
     from tenuto.engine.membership.note_files import NoteFiles
     from tenuto.engine.settings import Settings
+    from tenuto.javascript.sandbox import Sandbox
     from tenuto.ports import Caller, Clock, Ids, Sender
     from tenuto.store.protocol import Store
     from tenuto.tasks.registry import Registry
@@ -143,8 +146,9 @@ def build_engine(
     clock: Clock | None = None,
     ids: Ids | None = None,
     sender: Sender | None = None,
+    executors: Executors | None = None,
 ) -> Engine:
-    """An engine; clock, ids and sender are the real ones by default."""
+    """An engine; clock, ids, sender and executors are the real ones by default."""
     # A command that only reads a store loads no engine.
     from tenuto.egress import LateSender  # noqa: PLC0415
     from tenuto.engine.engine import Engine  # noqa: PLC0415
@@ -158,7 +162,25 @@ def build_engine(
         settings=settings,
         sender=sender or LateSender(may_be_private=may_be_private),
         notes=_notes(store, settings),
+        executors=build_executors(settings) if executors is None else executors,
     )
+
+
+def build_executors(settings: Settings | None = None) -> Executors:
+    """What does the work of javascript, http and dataQuery nodes."""
+    from tenuto.built_in.javascript import JavaScriptExecutor  # noqa: PLC0415 - with an engine
+    from tenuto.model.graph import JavaScript  # noqa: PLC0415
+
+    limits = DEFAULT_LIMITS if settings is None else settings.limits
+    return {
+        JavaScript: JavaScriptExecutor(_sandbox, output_limit=limits.output_bytes),
+    }
+
+
+def _sandbox() -> Sandbox:
+    from tenuto.javascript.sandbox import Sandbox  # noqa: PLC0415 - where code is run
+
+    return Sandbox()
 
 
 def _notes(store: Store, settings: Settings | None) -> NoteFiles | None:

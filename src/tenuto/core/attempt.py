@@ -9,6 +9,7 @@ from typing import Literal
 
 from msgspec import UNSET, UnsetType
 
+from tenuto.core.built_in import task_id_of
 from tenuto.core.cancelling import cancelled
 from tenuto.core.child_start import order_child
 from tenuto.core.dead_letter import keep_dead_letter
@@ -29,7 +30,7 @@ from tenuto.model.failure import (
     UNKNOWN_HANDLE,
     Failure,
 )
-from tenuto.model.graph import DEFAULT, ERROR, SubWorkflow, Task
+from tenuto.model.graph import DEFAULT, ERROR, Executed, SubWorkflow, Task
 from tenuto.model.ids import NodeKey, idempotency_key
 from tenuto.model.inputs import AttemptLost, TaskFailed, TaskSucceeded
 from tenuto.model.json import JSON
@@ -45,9 +46,11 @@ from tenuto.model.working_time import BusinessDuration, WorkingDuration
 
 _MOST_UNITS = 100_000
 """More days than that are longer than any delay."""
+_LONGEST_PAUSE = timedelta(days=1)
+"""The most that a service can have an attempt wait."""
 
 
-def begin(d: Deciding, key: NodeKey, config: Task | SubWorkflow) -> None:
+def begin(d: Deciding, key: NodeKey, config: Executed | SubWorkflow) -> None:
     """Order the first attempt of a task or a child, or the first since it was re-opened."""
     attempt = attempt_of(d.state, key)
     given = d.state.nodes.get(key)
@@ -67,16 +70,16 @@ def begin(d: Deciding, key: NodeKey, config: Task | SubWorkflow) -> None:
     kept = UNSET if key.node in d.plan.fixed_inputs else value
     if not _dispatch(d, key, config, attempt, kept):
         return
-    if isinstance(config, Task):
-        d.order(_start(d, key, attempt, value, policy))
-    else:
+    if isinstance(config, SubWorkflow):
         order_child(d, key)
+    else:
+        d.order(_start(d, key, attempt, value, policy))
 
 
 def again(d: Deciding, key: NodeKey, attempt: int) -> None:
     """Order a further attempt, with the input that the first one had."""
     config = d.plan[key.node].node.config
-    assert isinstance(config, Task | SubWorkflow)
+    assert isinstance(config, Executed | SubWorkflow)
     if not _dispatch(d, key, config, attempt):
         return
     if isinstance(config, SubWorkflow):
@@ -88,7 +91,7 @@ def again(d: Deciding, key: NodeKey, attempt: int) -> None:
 def _dispatch(
     d: Deciding,
     key: NodeKey,
-    config: Task | SubWorkflow,
+    config: Executed | SubWorkflow,
     attempt: int,
     input: JSON | UnsetType = UNSET,
 ) -> bool:
@@ -99,7 +102,7 @@ def _dispatch(
     except UnknownCalendar as error:
         fail(d, key, attempt, unknown_calendar(error))
         return False
-    is_task = isinstance(config, Task)
+    is_task = not isinstance(config, SubWorkflow)
     d.emit(
         NodeDispatched(
             at=d.now,
@@ -119,11 +122,10 @@ def _dispatch(
 def start_attempt(d: Deciding, key: NodeKey) -> StartAttempt:
     """The order that runs the newest attempt of a node."""
     config = d.plan[key.node].node.config
-    assert isinstance(config, Task)
+    assert isinstance(config, Executed)
     node = d.state.nodes[key]
     value = render_input(d, key, config) if node.input is UNSET else node.input
-    policy = d.policies.policy(config.task_id)
-    return _start(d, key, node.attempt, value, policy)
+    return _start(d, key, node.attempt, value, _policy(d, config))
 
 
 def succeeded(d: Deciding, report: TaskSucceeded) -> Rejection | None:
@@ -135,10 +137,11 @@ def succeeded(d: Deciding, report: TaskSucceeded) -> Rejection | None:
             keep_dead_letter(d, key, report.attempt, "late-result", output=report.output)
         return refused
     config = d.plan.nodes[key.node].node.config
-    if not isinstance(config, Task):
+    if not isinstance(config, Executed):
         return Rejection(code=STALE, message=f"{key.node} is no task")
-    if report.handle != DEFAULT and report.handle not in (ERROR, *config.handles):
-        names = ", ".join(("default", *config.handles))
+    handles = _handles(config)
+    if report.handle != DEFAULT and report.handle not in (ERROR, *handles):
+        names = ", ".join(("default", *handles))
         failure = Failure(
             code=UNKNOWN_HANDLE,
             message=f"the task answered with handle {report.handle!r}; this step has {names}",
@@ -147,7 +150,7 @@ def succeeded(d: Deciding, report: TaskSucceeded) -> Rejection | None:
         )
         fail(d, key, report.attempt, failure, output=report.output, ran=_ran(report))
         return None
-    check = d.policies.policy(config.task_id).check_output
+    check = _policy(d, config).check_output
     if (misfit := d.misfit(check, report.output)) is not None:
         fail(d, key, report.attempt, misfit, output=report.output, ran=_ran(report))
         return None
@@ -169,7 +172,9 @@ def failed(d: Deciding, report: TaskFailed) -> Rejection | None:
     key = NodeKey(report.node, report.iteration)
     refused = _refuse_stale(d, key, report.attempt)
     if refused is None:
-        tried_in_vain(d, key, report.attempt, report.error, _ran(report))
+        tried_in_vain(
+            d, key, report.attempt, report.error, _ran(report), retry_after=report.retry_after
+        )
     return refused
 
 
@@ -203,8 +208,13 @@ def tried_in_vain(
     attempt: int,
     failure: Failure,
     ran: Ran = NOT_KNOWN,
+    *,
+    retry_after: timedelta | None = None,
 ) -> None:
-    """An attempt failed: try again later, as the policy allows, or give up."""
+    """An attempt failed: try again later, as the policy allows, or give up.
+
+    The next one waits `retry_after` at least.
+    """
     node = d.state.nodes[key]
     policy = d.plan.retry_of(d.plan[key.node].node, d.policies)
     # An attempt may know of the end before this instance has asked it to stop.
@@ -231,6 +241,8 @@ def tried_in_vain(
         details: JSON = {"error": {"code": failure.code, "message": failure.message}}
         fail(d, key, attempt, unknown_calendar(error, details), ran=ran)
         return
+    if retry_after is not None:
+        due = max(due, d.now + min(retry_after, _LONGEST_PAUSE))
     _note(d, key, attempt, failure, "retry", ran=ran)
     d.emit(
         RetryScheduled(
@@ -399,8 +411,13 @@ def _ran(report: TaskSucceeded | TaskFailed) -> Ran:
     return Ran(report.execution_time, report.worker)
 
 
-def _policy(d: Deciding, config: Task | SubWorkflow) -> TaskPolicy:
+def _policy(d: Deciding, config: Executed | SubWorkflow) -> TaskPolicy:
+    """That of the task; built-in ones and children have none of their own."""
     return d.policies.policy(config.task_id) if isinstance(config, Task) else NO_POLICY
+
+
+def _handles(config: Executed) -> tuple[str, ...]:
+    return config.handles if isinstance(config, Task) else ()
 
 
 def _start(
@@ -408,16 +425,16 @@ def _start(
 ) -> StartAttempt:
     node = d.plan.nodes[key.node].node
     config = node.config
-    assert isinstance(config, Task)
+    assert isinstance(config, Executed)
     patience, heartbeat_timeout = d.plan.patience_with(node, config, policy)
     return StartAttempt(
         node=key.node,
         iteration=key.iteration,
         attempt=attempt,
-        task_id=config.task_id,
+        task_id=task_id_of(config),
         input=value,
         idempotency_key=idempotency_key(d.state.id, key),
         timeout=timeout_of(d, d.state.nodes[key], patience),
         heartbeat_timeout=heartbeat_timeout,
-        handles=config.handles,
+        handles=_handles(config),
     )

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from tenuto.calendars.words import local_text
 from tenuto.core.arrivals import may_arrive
+from tenuto.core.built_in import task_id_of
 from tenuto.core.incomplete_joins import join_message, missing_steps
 from tenuto.core.plan import Plan
 from tenuto.core.scope import scope_of
@@ -19,11 +20,11 @@ from tenuto.core.wait import arms_of, correlation_id_of
 from tenuto.expr import ExpressionError
 from tenuto.model.causes import Breaker, Cause, CauseKind, Estimate, Explanation
 from tenuto.model.durations import iso
-from tenuto.model.graph import Approval, Delay, EventWait, SubWorkflow, Task
+from tenuto.model.graph import Approval, Delay, EventWait, Executed, SubWorkflow, Task
 from tenuto.model.ids import NodeKey, around
 from tenuto.model.inputs import TimerKey, TimerKind
 from tenuto.model.json import JSON, Object
-from tenuto.model.policy import NO_POLICIES, BusinessRetryPolicy, Policies
+from tenuto.model.policy import NO_POLICIES, NO_POLICY, BusinessRetryPolicy, Policies
 from tenuto.model.status import NodeStatus
 from tenuto.model.working_time import BusinessDuration, WorkingDuration, in_words
 
@@ -355,10 +356,11 @@ class Steps(Struct, frozen=True):
     def _running(self, key: NodeKey, node: NodeState) -> Cause:
         planned = self.plan[key.node].node
         config = planned.config
-        if isinstance(config, Task):
-            policy = self.policies.policy(config.task_id)
+        if isinstance(config, Executed):
+            is_task = isinstance(config, Task)
+            policy = self.policies.policy(config.task_id) if is_task else NO_POLICY
             patience, _ = self.plan.patience_with(planned, config, policy)
-            return self._attempt(key, node, config.task_id, patience)
+            return self._attempt(key, node, task_id_of(config), patience)
         if isinstance(config, SubWorkflow):
             return Cause(
                 kind=CauseKind.CHILD,

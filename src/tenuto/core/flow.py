@@ -152,7 +152,7 @@ def _begin(d: Deciding, key: NodeKey) -> None:
 
 def _begin_config(d: Deciding, key: NodeKey, config: Config) -> None:
     match config:
-        case Task():
+        case Task() | JavaScript() | DataQuery() | Http():
             attempt.begin(d, key, config)
         case EventWait():
             wait.begin(d, key, config)
@@ -170,9 +170,6 @@ def _begin_config(d: Deciding, key: NodeKey, config: Config) -> None:
             approval.begin(d, key, config)
         case Start() | End() | Condition() | Terminate():
             _finish_at_once(d, key, config)
-        case JavaScript() | DataQuery() | Http():
-            message = f"{key.node}: a definition with {type(config).__name__} is refused at start"
-            raise AssertionError(message)
         case _:
             assert_never(config)
 

@@ -21,7 +21,6 @@ from tenuto.model.graph import (
 NOT_AVAILABLE = "NOT_AVAILABLE"
 
 _TYPES: dict[type, str] = {
-    JavaScript: "TEN-1903",
     DataQuery: "TEN-1904",
     Http: "TEN-1905",
 }
@@ -34,7 +33,7 @@ class _Setting(NamedTuple):
 
 
 def _has_secrets(node: Node) -> bool:
-    return isinstance(node.config, Task) and names_root(node.config.input, "secrets")
+    return isinstance(node.config, Task | JavaScript) and names_root(node.config.input, "secrets")
 
 
 def _undoes_with_secrets(step: CompensationStep) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Coroutine
 from datetime import datetime, timedelta
 from typing import TypeVar
 
+from tenuto.built_in.protocol import Executors
 from tenuto.core import Plan, decide
 from tenuto.engine.definitions.definitions import Definitions
 from tenuto.engine.effects.effects import Effects
@@ -59,7 +60,7 @@ _LAST_WRITES = 10.0
 class Engine:
     """Starts, feeds and stops the parts of one process: everything between API and store."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one for each port
         self,
         store: Store,
         *,
@@ -70,12 +71,15 @@ class Engine:
         sender: Sender | None = None,
         decide: Decide = decide,
         notes: Notes | None = None,
+        executors: Executors | None = None,
     ) -> None:
         """Without a `sender` webhook deliveries wait for a process that has one.
 
         `decide` is the core, or a wrapper of it. `notes` are where the process notes what it
-        decides on; None: nowhere.
+        decides on; None: nowhere. `executors` do the work of built-in tasks, and are closed with
+        the engine; steps of a type that has none fail.
         """
+        self.executors: Executors = executors or {}
         self.settings = settings or Settings()
         self.store = store
         self.callbacks = CallbackTask(
@@ -103,7 +107,9 @@ class Engine:
             store=store, clock=clock, notes=notes or NoNotes(), spawn=shared.background.spawn
         )
         self.turns = Turns(shared, self.definitions, self.quarantine, decide=decide)
-        self.effects = Effects(shared, self.definitions, self.turns, self.usage.stored_lines)
+        self.effects = Effects(
+            shared, self.definitions, self.turns, self.usage.stored_lines, self.executors
+        )
         resolver = self.definitions.resolver(self.turns.report)
         self.estimate: StepEstimate = lambda *_: None
         """How long attempts of a step ran in this process, where that is measured."""
@@ -246,6 +252,8 @@ class Engine:
         self._is_open = False
         await self.shared.loops.stop()
         await self.outbox.stop()
+        for executor in self.executors.values():
+            await executor.close()
         self.quarantine.close()
         try:
             await self.store.close(self.clock.now(), clean=clean)

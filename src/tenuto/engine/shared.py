@@ -8,6 +8,7 @@ from collections.abc import Callable
 from tenuto.engine.loops import BackgroundTasks, Loops
 from tenuto.engine.outage import Outage
 from tenuto.engine.settings import Settings
+from tenuto.model.own_names import is_built_in
 from tenuto.ports import Clock, Ids
 from tenuto.store.protocol import Store
 from tenuto.tasks.registry import Registry
@@ -40,6 +41,8 @@ class Shared:
 
     def is_offered(self, task_id: str) -> bool:
         """Whether a task waits for a worker, or a process, that has it."""
+        if is_built_in(task_id):
+            return False
         return self.settings.unknown_tasks == "wait" and task_id not in self.registry
 
     def is_missing(self, task_id: str) -> bool:

@@ -101,7 +101,7 @@ def _task(
     state = held.state
     overdue = Duration(order.timeout).after(now)
     silence = order.heartbeat_timeout
-    facts = context_for(held.plan, state, order, context_of(state))
+    facts = context_for(held, state, order, context_of(state))
     undo = facts.undo
     return ClaimedTask(
         execution_id=execution_id(grant.lease.key),

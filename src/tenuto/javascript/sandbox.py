@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
+from collections.abc import Callable
 from datetime import timedelta
 
 import msgspec
@@ -110,10 +111,12 @@ class Sandbox:
         steps: JSON = None,
         limits: Limits = DEFAULT_LIMITS,
         fetch: Fetch | None = None,
+        begun: Callable[[], None] | None = None,
     ) -> Outcome | FailedCall:
         """Call an async function of `(ctx, input, steps)` with this body.
 
-        Its requests go to `fetch`, which decides about each; without it none is sent.
+        Its requests go to `fetch`, which decides about each; without it none is sent. `begun` is
+        called when a process has it.
         """
         limits = replace(limits, memory=min(limits.memory, self._most_memory))
         if (problem := code_problem(code)) is not None:
@@ -134,6 +137,8 @@ class Sandbox:
             process = await self._pool.lease(tenant)
         except NotStarted as error:
             return self._noted(_dead(str(error)), 0.0, limits)
+        if begun is not None:
+            begun()
         began = self._clock.ticks()
         call = _Call(process, self._clock, limits, fetch)
         is_usable = False

@@ -131,13 +131,10 @@ class Coroutines:
             if queue and not self._is_waking:
                 self._wake()
             attempt.runner = runner
-            self._begin(attempt)
             # Reset for each: a task that it leaves behind must not write for the next one.
-            token = CURRENT.set(attempt) if attempt.keeps_lines else None
+            token = CURRENT.set(attempt) if attempt.is_captured else None
             try:
-                binding = attempt.task.binding
-                context = attempt.context() if binding.takes_context else None
-                value = await binding.call(context, attempt.given)
+                value = await attempt.work(self._begin)
             except GeneratorExit:
                 # The loop is closed: no outcome can be reported.
                 raise

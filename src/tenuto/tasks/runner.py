@@ -13,6 +13,7 @@ from contextlib import suppress
 from contextvars import Context
 from typing import Any, Protocol
 
+from tenuto.built_in.protocol import Executors
 from tenuto.model.effects import StartAttempt
 from tenuto.model.failure import UNKNOWN_TASK, Failure
 from tenuto.model.inputs import TaskFailed, TaskSucceeded
@@ -66,8 +67,13 @@ class Runner:
         max_processes: int | None = None,
         on_block: Callable[[str], None] | None = None,
         lines: Lines | None = None,
+        executors: Executors | None = None,
     ) -> None:
-        """`lines` gets those of an attempt while it runs, and the last before its outcome."""
+        """`lines` gets those of an attempt while it runs, and the last before its outcome.
+
+        `executors` do the work of built-in tasks.
+        """
+        self._executors = executors or {}
         self._lines = lines
         self._loop: asyncio.AbstractEventLoop | None = None
         self._registry = registry
@@ -124,15 +130,21 @@ class Runner:
         key = (instance_id, order.node, order.iteration, order.attempt)
         if key in self._attempts or self._is_draining:
             return
-        task = self._registry.get(order.task_id)
-        if task is None:
+        built_in = facts.built_in
+        executor = None if built_in is None else self._executors.get(type(built_in.config))
+        task = self._registry.get(order.task_id) if built_in is None else _PLACEHOLDER
+        if task is None or (built_in is not None and executor is None):
             self._refuse(key, order, facts)
             return
         wrote = None
         if self._lines is not None:
             wrote, self._loop = self._wrote, asyncio.get_running_loop()
-        attempt = Attempt(key, order, facts, task, self._ticks, wrote=wrote)
+        attempt = Attempt(key, order, facts, task, self._ticks, wrote=wrote, executor=executor)
         self._attempts[key] = attempt
+        if executor is not None:
+            attempt.place = self._coroutines
+            self._coroutines.add(attempt)
+            return
         check = task.check_input
         if check is not None and (misfit := check(attempt.given).failure) is not None:
             self._fail_soon(attempt, misfit)
@@ -154,7 +166,7 @@ class Runner:
         found.is_asked_to_stop = True
         if not found.has_begun:
             outcome = found.failed(cancelled())
-            asyncio.get_running_loop().call_soon(self._settle, found, outcome)
+            asyncio.get_running_loop().call_soon(self._give_up, found, outcome)
         elif found.place is not None:
             seconds = DEFAULT_CANCEL_GRACE.total_seconds() if grace is None else grace
             found.place.stop(found, seconds)
@@ -227,7 +239,7 @@ class Runner:
         return self._coroutines if task.is_async else self._threads
 
     def _refuse(self, key: Key, order: StartAttempt, facts: Facts) -> None:
-        near = self._registry.nearest(order.task_id)
+        near = () if facts.built_in is not None else self._registry.nearest(order.task_id)
         hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
         failure = Failure(
             code=UNKNOWN_TASK,
@@ -260,6 +272,12 @@ class Runner:
             # Raised further, it would end the runner with other attempts.
             _log.exception("the report of an attempt was not taken")
 
+    def _give_up(self, attempt: Attempt, outcome: Outcome) -> None:
+        """Settle an attempt that has not begun; a built-in one may wait for its place."""
+        self._settle(attempt, outcome)
+        if attempt.runner is not None and not attempt.has_begun:
+            self._coroutines.abandon(attempt)
+
     def _wrote(self, attempt: Attempt) -> None:
         """An attempt, in any thread, has lines that can be handed over."""
         loop = self._loop
@@ -289,7 +307,9 @@ class Runner:
             attempt.is_settled = True
             del self._attempts[attempt.key]
             self._hand_over_lines(attempt)
-            if attempt.place is not None and attempt.has_begun:
+            # One of a built-in task may wait in a coroutine before it begins.
+            is_under_way = attempt.has_begun or attempt.runner is not None
+            if attempt.place is not None and is_under_way:
                 attempt.place.abandon(attempt)
 
     def _end_waiting(self) -> None:

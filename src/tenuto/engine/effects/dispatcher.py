@@ -133,7 +133,7 @@ class Dispatcher:
         if plan.rehearsal is not None and (mock := plan.mock_of(order.node)) is not None:
             self._report_mock(instance_id, order, mock)
         elif not self._others.is_offered(order.task_id):
-            known = context_for(plan, draft.state, order, facts)
+            known = context_for(draft.held, draft.state, order, facts)
             self._runner.start(instance_id, order, known)
 
     def _perform(self, instance_id: str, draft: Draft, effect: Effect, facts: Facts) -> None:

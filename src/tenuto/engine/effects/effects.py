@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
 
+from tenuto.built_in.protocol import Executors
 from tenuto.core import claimed, outstanding
 from tenuto.engine.definitions.definitions import Definitions
 from tenuto.engine.definitions.resolver import Resolver
@@ -47,6 +48,7 @@ class Effects:
         definitions: Definitions,
         turns: Turns,
         stored_lines: Callable[[str, int], None],
+        executors: Executors,
     ) -> None:
         """`stored_lines` is called with the bytes of lines that a tenant has more."""
         self._shared = shared
@@ -61,6 +63,7 @@ class Effects:
             limits=settings.limits,
             max_threads=settings.threads,
             lines=self.task_logs.keep if settings.task_logs else None,
+            executors=executors,
         )
         self.timekeeper = Timekeeper(
             store,
@@ -258,7 +261,7 @@ class Effects:
             if isinstance(order, StartAttempt) and (
                 key == JobKey(held.state.id, order.node, order.iteration, order.attempt)
             ):
-                context = context_for(held.plan, held.state, order, context_of(held.state))
+                context = context_for(held, held.state, order, context_of(held.state))
                 now = self._shared.clock.now()
                 order = claimed(held.plan, order, policies, now)  # noqa: PLW2901
                 self.runner.start(held.state.id, order, context)
