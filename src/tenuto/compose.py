@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from tenuto.engine.membership.note_files import NoteFiles
     from tenuto.engine.settings import Settings
     from tenuto.javascript.sandbox import Sandbox
-    from tenuto.ports import Caller, Clock, Ids, Sender
+    from tenuto.ports import Caller, Clock, Ids, Seals, Sender
     from tenuto.store.protocol import Store
     from tenuto.tasks.registry import Registry
 
@@ -163,7 +164,49 @@ def build_engine(
         sender=sender or LateSender(may_be_private=may_be_private),
         notes=_notes(store, settings),
         executors=build_executors(settings) if executors is None else executors,
+        seals=LateSeals(store),
     )
+
+
+class LateSeals:
+    """Encrypts secrets with the keys of the environment, else with one beside the store.
+
+    Keys are read, and what encrypts is loaded, when there is a secret.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._seals: Seals | None = None
+
+    def seal(self, plain: bytes, about: bytes) -> bytes:
+        """A sealed value, which is opened for the same `about` only; TenutoError: no keys."""
+        return self._made.seal(plain, about)
+
+    def open(self, sealed: bytes, about: bytes) -> bytes:
+        """What was sealed for `about`; TenutoError: the key is missing, or it is damaged."""
+        return self._made.open(sealed, about)
+
+    @property
+    def _made(self) -> Seals:
+        if self._seals is None:
+            from tenuto.encryption.key_ring import KeyRing  # noqa: PLC0415 - where it is used
+            from tenuto.encryption.secret_seals import SecretSeals  # noqa: PLC0415
+            from tenuto.encryption.settings import EncryptionSettings  # noqa: PLC0415
+            from tenuto.encryption.sources import read_keys  # noqa: PLC0415
+
+            ring = KeyRing(
+                read_keys(
+                    EncryptionSettings(
+                        keys=os.environ.get("TENUTO_ENCRYPTION_KEYS"),
+                        keys_file=os.environ.get("TENUTO_ENCRYPTION_KEYS_FILE"),
+                        keys_command=os.environ.get("TENUTO_ENCRYPTION_KEYS_COMMAND"),
+                    )
+                )
+            )
+            store = self._store
+            path = None if store.is_shared else store.files_at
+            self._seals = SecretSeals(ring, path, is_shared=store.is_shared)
+        return self._seals
 
 
 def build_executors(settings: Settings | None = None) -> Executors:

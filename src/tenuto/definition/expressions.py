@@ -11,7 +11,6 @@ from tenuto.expr import (
     Expression,
     ExpressionSyntaxError,
     compile_expression,
-    compile_template,
     is_fixed,
     parse_path,
     references,
@@ -129,11 +128,6 @@ def has_equality_term(source: str, *, fixed: bool = False) -> bool:
     """
     condition = split_condition(source)
     return bool(condition.keeping(is_fixed(condition)).terms if fixed else condition.terms)
-
-
-def names_root(value: JSON, root: str) -> bool:
-    """Whether a template, which has been checked, names `root`."""
-    return root in compile_template(value).roots
 
 
 def expression_names_root(source: str, root: str) -> bool:

@@ -18,6 +18,7 @@ from tenuto.engine.membership.membership import Membership
 from tenuto.engine.outbox.outbox import Outbox
 from tenuto.engine.schedules.callbacks import CallbackTask, Origin
 from tenuto.engine.schedules.schedules import Schedules
+from tenuto.engine.secrets.secrets import NoSeals, Secrets
 from tenuto.engine.settings import Settings
 from tenuto.engine.shared import Shared
 from tenuto.engine.test_runs.test_runs import TestRuns
@@ -31,6 +32,7 @@ from tenuto.engine.upkeep.upkeep import Upkeep
 from tenuto.engine.usage import Usage
 from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.model.events import Event
+from tenuto.model.failure import Failure
 from tenuto.model.inputs import (
     AttemptLost,
     Input,
@@ -39,8 +41,9 @@ from tenuto.model.inputs import (
     TaskFailed,
     TaskSucceeded,
 )
+from tenuto.model.json import JSON
 from tenuto.model.status import Status
-from tenuto.ports import Clock, Ids, Sender
+from tenuto.ports import Clock, Ids, Seals, Sender
 from tenuto.store.parts.turns import EventResult
 from tenuto.store.protocol import Store
 from tenuto.store.row_sizes import RowSizes
@@ -72,13 +75,16 @@ class Engine:
         decide: Decide = decide,
         notes: Notes | None = None,
         executors: Executors | None = None,
+        seals: Seals | None = None,
     ) -> None:
         """Without a `sender` webhook deliveries wait for a process that has one.
 
         `decide` is the core, or a wrapper of it. `notes` are where the process notes what it
         decides on; None: nowhere. `executors` do the work of built-in tasks, and are closed with
-        the engine; steps of a type that has none fail.
+        the engine; steps of a type that has none fail. `seals` encrypts secrets; None: there are
+        no keys.
         """
+        self.seals = seals or NoSeals()
         self.executors: Executors = executors or {}
         self.settings = settings or Settings()
         self.store = store
@@ -107,8 +113,14 @@ class Engine:
             store=store, clock=clock, notes=notes or NoNotes(), spawn=shared.background.spawn
         )
         self.turns = Turns(shared, self.definitions, self.quarantine, decide=decide)
+        self.secrets = Secrets(store, clock, self.seals, self._input_misfit)
         self.effects = Effects(
-            shared, self.definitions, self.turns, self.usage.stored_lines, self.executors
+            shared,
+            self.definitions,
+            self.turns,
+            self.usage.stored_lines,
+            self.executors,
+            self.secrets,
         )
         resolver = self.definitions.resolver(self.turns.report)
         self.estimate: StepEstimate = lambda *_: None
@@ -404,6 +416,10 @@ class Engine:
             schedule_id=None if schedule is None else schedule.id,
             at=held.state.created_at,
         )
+
+    def _input_misfit(self, tenant: str, task_id: str, value: JSON) -> Failure | None:
+        check = self.definitions.policies.of(tenant).policy(task_id).check_input
+        return None if check is None else check(value).failure
 
     async def _callback_secret(self, tenant: str) -> str:
         return await self.schedules.callback_secret(tenant)

@@ -21,7 +21,7 @@ NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 """The name of a secret."""
 
 
-class SecretPlace(Struct, frozen=True, gc=False, array_like=True):
+class SecretPlace(Struct, frozen=True, gc=False):
     """Where the value of a secret belongs in the input of a step."""
 
     path: tuple[str | int, ...]

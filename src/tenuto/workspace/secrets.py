@@ -8,7 +8,7 @@ from typing import Final
 
 from tenuto.definition.report import did_you_mean
 from tenuto.model.checks import converted, within
-from tenuto.model.errors import Conflict, InvalidInput, NotFound, Problem
+from tenuto.model.errors import Conflict, InvalidInput, NotFound, Problem, TenutoError
 from tenuto.model.json import json_problem
 from tenuto.model.quotas import refuse_beyond
 from tenuto.model.secret_place import NAME, about
@@ -22,7 +22,7 @@ from tenuto.workspace.values import MOST_ITEMS, Page
 
 LEAST_LENGTH: Final = 4
 """Characters of a value. A shorter one could not be kept out of records: it stands in every text."""
-MOST_BYTES: Final = 65_536
+MOST_BYTES: Final = 32_768
 MOST_DESTINATIONS: Final = 100
 _BAD_NAME: Final = "TEN-2760"
 _BAD_VALUE: Final = "TEN-2761"
@@ -55,7 +55,10 @@ class TenantSecrets:
         problems = [*name_problems(name), *_value_problems(value), *_destination_problems(named)]
         if problems:
             raise InvalidInput("the secret cannot be stored", problems)
-        sealed = self._source.seals.seal(value.encode(), about(self._tenant, name))
+        try:
+            sealed = self._source.seals.seal(value.encode(), about(self._tenant, name))
+        except TenutoError as error:
+            raise Conflict(error.message, code=error.code, advice=error.advice) from error
         if await self._seen.secrets.get(self._tenant, name) is None:
             most = self._source.settings.quotas.secrets
             refuse_beyond("secrets", await self._seen.secrets.count(self._tenant, most), most)

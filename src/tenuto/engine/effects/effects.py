@@ -20,6 +20,7 @@ from tenuto.engine.effects.task_log_recorder import TaskLogRecorder
 from tenuto.engine.effects.timekeeper import Timekeeper
 from tenuto.engine.effects.unreadable import Unreadable
 from tenuto.engine.events.events import Events
+from tenuto.engine.secrets.secrets import Secrets
 from tenuto.engine.shared import Shared
 from tenuto.engine.test_runs.mocks import mocked
 from tenuto.engine.turns.draft import Draft
@@ -49,6 +50,7 @@ class Effects:
         turns: Turns,
         stored_lines: Callable[[str, int], None],
         executors: Executors,
+        secrets: Secrets,
     ) -> None:
         """`stored_lines` is called with the bytes of lines that a tenant has more."""
         self._shared = shared
@@ -64,6 +66,7 @@ class Effects:
             max_threads=settings.threads,
             lines=self.task_logs.keep if settings.task_logs else None,
             executors=executors,
+            secrets=secrets,
         )
         self.timekeeper = Timekeeper(
             store,
@@ -261,7 +264,7 @@ class Effects:
             if isinstance(order, StartAttempt) and (
                 key == JobKey(held.state.id, order.node, order.iteration, order.attempt)
             ):
-                context = context_for(held, held.state, order, context_of(held.state))
+                context = context_for(held, held.state, order, context_of(held))
                 now = self._shared.clock.now()
                 order = claimed(held.plan, order, policies, now)  # noqa: PLW2901
                 self.runner.start(held.state.id, order, context)
