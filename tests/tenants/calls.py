@@ -174,7 +174,7 @@ ONLY_OWN = frozenset(
         *("definitions.ids", "definitions.newest", "definitions.save", "definitions.versions"),
         *("definitions.checked", "definitions.create", "definitions.page", "definitions.warnings"),
         "definitions.undeclared",
-        "definitions.unknown_calendars",
+        *("definitions.unknown_calendars", "definitions.unknown_secrets"),
         *("inbox.latest", "inbox.list", "inbox.publish", "inbox.publish_all"),
         "inbox.publish_given",
         *("keys.create", "keys.list"),

@@ -23,6 +23,7 @@ from tenuto.client.keys import RemoteKeys
 from tenuto.client.listeners import RemoteSubscriptions, RemoteWebhooks
 from tenuto.client.operations import Operations
 from tenuto.client.schedules import RemoteCalendars, RemoteSchedules
+from tenuto.client.secrets import RemoteSecrets
 from tenuto.client.task_definitions import RemoteTaskDefinitions
 from tenuto.client.test_runs import RemoteTestRuns
 from tenuto.client.workers import RemoteWorkers
@@ -135,6 +136,16 @@ class SyncCalendars(Face[RemoteCalendars]):
     remove = waited(RemoteCalendars.remove)
     save = waited(RemoteCalendars.save)
     uses = waited(RemoteCalendars.uses)
+
+
+class SyncSecrets(Face[RemoteSecrets]):
+    """Values that steps use and no record shows; no method gives one back."""
+
+    get = waited(RemoteSecrets.get)
+    list = waited(RemoteSecrets.list)
+    page = waited(RemoteSecrets.page)
+    put = waited(RemoteSecrets.put)
+    remove = waited(RemoteSecrets.remove)
 
 
 class SyncWorkers(Face[RemoteWorkers]):
@@ -255,6 +266,10 @@ class SyncOperations(Face[Operations]):
     import_calendar_dates = waited(Operations.import_calendar_dates)
     add_working_time = waited(Operations.add_working_time)
     get_working_time = waited(Operations.get_working_time)
+    put_secret = waited(Operations.put_secret)
+    list_secrets = waited(Operations.list_secrets)
+    get_secret = waited(Operations.get_secret)
+    remove_secret = waited(Operations.remove_secret)
     add_task = waited(Operations.add_task)
     list_tasks = waited(Operations.list_tasks)
     get_task = waited(Operations.get_task)
@@ -332,6 +347,8 @@ class SyncClient(ClientFace):
         """What is started at certain times: workflows, tasks and callbacks."""
         self.calendars = SyncCalendars(self._loop, client.calendars)
         """Business calendars: weekly hours, holidays and dates, in versions."""
+        self.secrets = SyncSecrets(self._loop, client.secrets)
+        """Values that steps use and no record shows; no method gives one back."""
         self.workers = SyncWorkers(self._loop, client.workers)
         """Workers that were seen within the last hour."""
         self.bulk = SyncBulk(self._loop, client.bulk)

@@ -71,7 +71,7 @@ def begin(d: Deciding, key: NodeKey, config: Executed | SubWorkflow) -> None:
         fail(d, key, attempt, misfit)
         return
     kept = UNSET if key.node in d.plan.fixed_inputs else rendered.value
-    if not _dispatch(d, key, config, attempt, kept, rendered.secrets):
+    if not _dispatch(d, key, config, attempt, kept, secrets=rendered.secrets):
         return
     if isinstance(config, SubWorkflow):
         order_child(d, key)
@@ -97,6 +97,7 @@ def _dispatch(
     config: Executed | SubWorkflow,
     attempt: int,
     input: JSON | UnsetType = UNSET,
+    *,
     secrets: tuple[SecretPlace, ...] = (),
 ) -> bool:
     """Record that an attempt is ordered; False: the node has failed, since its calendar is gone."""

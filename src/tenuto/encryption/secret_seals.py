@@ -1,9 +1,9 @@
 """What seals secrets: the configured keys, else a key beside the store.
 
-A secret is never stored without encryption. Where no keys are configured, a store in a file gets a key
-file beside it, `<store>.key`, which this user alone may read, and a store in memory a key in memory. So
-the first secret needs no set-up, and a copy of the database alone opens none. A database on a server
-is shared by processes on several machines, which need configured keys.
+A secret is never stored without encryption. Where no keys are configured, a store in a file gets a
+key file beside it, `<store>.key`, which this user alone may read, and a store in memory a key in
+memory. So the first secret needs no set-up, and a copy of the database alone opens none. A database
+on a server is shared by processes on several machines, which need configured keys.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from tenuto.ports import random_bytes
 SUFFIX: Final = ".key"
 _PRIVATE: Final = 0o600
 _COMMENT: Final = (
-    "# Encrypts the secrets of the store beside this file. Keep a copy of it apart from those of the\n"
-    "# store: without it the secrets cannot be read.\n"
+    "# Encrypts the secrets of the store beside this file. Keep a copy of it apart from copies of\n"
+    "# the store: without this key its secrets cannot be read.\n"
 )
 
 

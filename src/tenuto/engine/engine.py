@@ -119,8 +119,8 @@ class Engine:
             self.definitions,
             self.turns,
             self.usage.stored_lines,
-            self.executors,
-            self.secrets,
+            executors=self.executors,
+            secrets=self.secrets,
         )
         resolver = self.definitions.resolver(self.turns.report)
         self.estimate: StepEstimate = lambda *_: None

@@ -163,12 +163,7 @@ _DEFAULT_HANDLES = ("default",)
 def _dispatched(seq: int, entry: NodeDispatched, at_ms: int) -> LogRow:
     """One of the two rows of every step: written out, because it is written most."""
     body = None
-    if (
-        entry.policy is not None
-        or entry.timeout_at is not None
-        or entry.calendars
-        or entry.secrets
-    ):
+    if entry.policy is not None or entry.timeout_at is not None or entry.calendars or entry.secrets:
         body = _encode(_ordered_payload(_DISPATCHED_PAYLOAD, entry))
     elif entry.input is not UNSET:
         body = _encode({"input": entry.input})

@@ -99,7 +99,8 @@ class LargeDefinitions:
             return reading.problems
         undeclared = await self._definitions.undeclared(reading.tasks)
         unknown = await self._definitions.unknown_calendars(reading.calendars)
-        return (*reading.problems, *undeclared, *unknown)
+        secrets = await self._definitions.unknown_secrets(reading.secrets)
+        return (*reading.problems, *undeclared, *unknown, *secrets)
 
     @property
     def _seen(self) -> Parts:

@@ -23,9 +23,7 @@ _REFERENCE: Final = re.compile(
 """The one form in which a definition may name a secret, in the JSON of its content."""
 
 
-async def secret_uses(
-    seen: Parts, tenant: str, names: Collection[str]
-) -> Mapping[str, SecretUses]:
+async def secret_uses(seen: Parts, tenant: str, names: Collection[str]) -> Mapping[str, SecretUses]:
     """What of a tenant names each of these secrets."""
     found = {name: SecretUses(workflows=[], data_sources=[]) for name in names}
     after = ""

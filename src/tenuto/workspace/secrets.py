@@ -21,7 +21,7 @@ from tenuto.workspace.source import Source
 from tenuto.workspace.values import MOST_ITEMS, Page
 
 LEAST_LENGTH: Final = 4
-"""Characters of a value. A shorter one could not be kept out of records: it stands in every text."""
+"""Characters of a value: a shorter one stands in many texts that have nothing to do with it."""
 MOST_BYTES: Final = 32_768
 MOST_DESTINATIONS: Final = 100
 _BAD_NAME: Final = "TEN-2760"
@@ -181,9 +181,7 @@ def _destination_problems(given: tuple[str, ...] | None) -> list[Problem]:
         said = "it is empty" if not given else f"it has more than {MOST_DESTINATIONS} entries"
         where = "$.destinations"
         advice = "Leave it out for a secret that may stand in every input." if not given else advice
-        problems.append(
-            Problem(code=_BAD_DESTINATION, path=where, message=said, advice=advice)
-        )
+        problems.append(Problem(code=_BAD_DESTINATION, path=where, message=said, advice=advice))
     return problems
 
 

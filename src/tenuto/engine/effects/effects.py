@@ -49,6 +49,7 @@ class Effects:
         definitions: Definitions,
         turns: Turns,
         stored_lines: Callable[[str, int], None],
+        *,
         executors: Executors,
         secrets: Secrets,
     ) -> None:

@@ -1,7 +1,7 @@
 """The secrets part of an engine: fills values into inputs, and keeps them out of what is recorded.
 
-Values are read from the store and opened right before an attempt runs, or is handed to a worker. They
-are in no state, no entry and no job: only in the input of that attempt, and in the redactor.
+Values are read from the store and opened right before an attempt runs, or is handed to a worker.
+They are in no state, no entry and no job: only in the input of that attempt, and in the redactor.
 """
 
 from __future__ import annotations
