@@ -153,18 +153,20 @@ def build_engine(
     # A command that only reads a store loads no engine.
     from tenuto.egress import LateSender  # noqa: PLC0415
     from tenuto.engine.engine import Engine  # noqa: PLC0415
+    from tenuto.engine.secrets.vault import Vault  # noqa: PLC0415
 
+    clock = clock or SystemClock()
     may_be_private = settings is not None and settings.private_webhooks
     return Engine(
         store,
         registry=registry,
-        clock=clock or SystemClock(),
+        clock=clock,
         ids=ids or SystemIds(),
         settings=settings,
         sender=sender or LateSender(may_be_private=may_be_private),
         notes=_notes(store, settings),
         executors=build_executors(settings) if executors is None else executors,
-        seals=LateSeals(store),
+        vault=Vault(store, clock, LateSeals(store)),
     )
 
 

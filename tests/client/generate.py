@@ -148,6 +148,7 @@ from tenuto.model.task_definition import TaskDefinition
 from tenuto.workspace.schedule_values import (
     ImportedDates, SavedCalendar, SavedSchedule, SchedulePreview, TickRecord, WorkingSpan
 )
+from tenuto.workspace.secret_values import Secret
 from tenuto.workspace.values import (
     BulkOperation, DeclaredTask, DefinitionVersion, ListedTask, Page, SavedWorkflow, Subscription,
     TestRun, Webhook, WorkerStatus, PendingDelivery

@@ -26,6 +26,7 @@ from tenuto.workspace.schedule_values import (
     TickRecord,
     WorkingSpan,
 )
+from tenuto.workspace.secret_values import Secret
 from tenuto.workspace.values import (
     BulkOperation,
     DeclaredTask,

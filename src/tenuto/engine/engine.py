@@ -18,7 +18,8 @@ from tenuto.engine.membership.membership import Membership
 from tenuto.engine.outbox.outbox import Outbox
 from tenuto.engine.schedules.callbacks import CallbackTask, Origin
 from tenuto.engine.schedules.schedules import Schedules
-from tenuto.engine.secrets.secrets import NoSeals, Secrets
+from tenuto.engine.secrets.secrets import Secrets
+from tenuto.engine.secrets.vault import Vault
 from tenuto.engine.settings import Settings
 from tenuto.engine.shared import Shared
 from tenuto.engine.test_runs.test_runs import TestRuns
@@ -43,7 +44,7 @@ from tenuto.model.inputs import (
 )
 from tenuto.model.json import JSON
 from tenuto.model.status import Status
-from tenuto.ports import Clock, Ids, Seals, Sender
+from tenuto.ports import Clock, Ids, Sender
 from tenuto.store.parts.turns import EventResult
 from tenuto.store.protocol import Store
 from tenuto.store.row_sizes import RowSizes
@@ -75,16 +76,17 @@ class Engine:
         decide: Decide = decide,
         notes: Notes | None = None,
         executors: Executors | None = None,
-        seals: Seals | None = None,
+        vault: Vault | None = None,
     ) -> None:
         """Without a `sender` webhook deliveries wait for a process that has one.
 
         `decide` is the core, or a wrapper of it. `notes` are where the process notes what it
         decides on; None: nowhere. `executors` do the work of built-in tasks, and are closed with
-        the engine; steps of a type that has none fail. `seals` encrypts secrets; None: there are
-        no keys.
+        the engine; steps of a type that has none fail. `vault` has the secrets; None: there are no
+        keys that open them.
         """
-        self.seals = seals or NoSeals()
+        self.vault = vault or Vault(store, clock)
+        self.seals = self.vault.seals
         self.executors: Executors = executors or {}
         self.settings = settings or Settings()
         self.store = store
@@ -113,7 +115,7 @@ class Engine:
             store=store, clock=clock, notes=notes or NoNotes(), spawn=shared.background.spawn
         )
         self.turns = Turns(shared, self.definitions, self.quarantine, decide=decide)
-        self.secrets = Secrets(store, clock, self.seals, self._input_misfit)
+        self.secrets = Secrets(self.vault, self._input_misfit)
         self.effects = Effects(
             shared,
             self.definitions,

@@ -125,7 +125,7 @@ class TaskBroker:
         lease = await self._proof.proven(tenant, execution_id, lease_token)
         await self._learn(tenant, [lease_token])
         secrets = self._engine.secrets
-        text = details_json(secrets.value(tenant, cast("JSON", details)))
+        text = details_json(secrets.shown(tenant, cast("JSON", details)))
         self._keep(lease, None if logs is None else secrets.lines(tenant, logs))
         extension = await self._beats.ask(Beat(lease, text))
         if extension is None:

@@ -222,7 +222,7 @@ class Runner:
             return None if attempt is None else attempt.details
         # What is no JSON is shown as it is.
         details = cast("JSON", attempt.details)
-        return self._secrets.value(attempt.facts.tenant, details)
+        return self._secrets.shown(attempt.facts.tenant, details)
 
     def silences(self, instance_id: str) -> dict[tuple[str, str, int], float]:
         """Node, iteration and attempt → seconds since the last heartbeat.

@@ -11,6 +11,8 @@ from urllib.parse import quote, quote_plus
 
 _LEAST_LINE: Final = 12
 """Characters of a line of a value of several lines that is looked for by itself."""
+_FRAME: Final = "-----"
+"""How lines around a key or a certificate begin, which are no secret."""
 _LEAST_PART: Final = 6
 """Characters of what base64 makes of a value that does not begin where a group does."""
 _SKIPPED: Final = (0, 2, 3)
@@ -28,7 +30,9 @@ def forms_of(value: str) -> frozenset[str]:
 def _lines(value: str) -> list[str]:
     """The lines of a value of several: logs and tracebacks show each by itself."""
     lines = [line.strip() for line in value.splitlines()]
-    return [line for line in lines if len(line) >= _LEAST_LINE] if len(lines) > 1 else []
+    if len(lines) == 1:
+        return []
+    return [line for line in lines if len(line) >= _LEAST_LINE and not line.startswith(_FRAME)]
 
 
 def _of_text(text: str) -> set[str]:

@@ -38,6 +38,6 @@ class Secrets(Protocol):
         """Lines of an attempt as they may be recorded."""
         ...
 
-    def value(self, tenant: str, value: JSON) -> JSON:
+    def shown(self, tenant: str, value: JSON) -> JSON:
         """The details of a heartbeat as they may be shown."""
         ...

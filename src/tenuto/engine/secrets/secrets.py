@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from tenuto.engine.secrets.vault import NotAllowed, NotGiven, UnknownSecret, Vault
 from tenuto.model.effects import StartAttempt
-from tenuto.model.errors import TenutoError
 from tenuto.model.executions import TaskReport
 from tenuto.model.failure import (
     SECRET_NOT_ALLOWED,
@@ -25,12 +25,8 @@ from tenuto.model.failure import (
 from tenuto.model.graph import BuiltIn, DataQuery, Http
 from tenuto.model.inputs import TaskFailed, TaskSucceeded
 from tenuto.model.json import JSON
-from tenuto.model.secret_place import about, fill_in, names_of
+from tenuto.model.secret_place import fill_in, names_of
 from tenuto.model.task_logs import LogChunk
-from tenuto.ports import Clock, Seals
-from tenuto.store.parts.secrets import SecretRow
-from tenuto.store.protocol import Store
-from tenuto.tasks.redactor import Redactor
 from tenuto.tasks.secrets import FilledInput
 
 CheckInput: TypeAlias = Callable[[str, str, JSON], Failure | None]
@@ -38,40 +34,16 @@ CheckInput: TypeAlias = Callable[[str, str, JSON], Failure | None]
 SourceOf: TypeAlias = Callable[[str, str], Awaitable[str | None]]
 """Tenant and query → the id of its data source."""
 
-_NO_KEYS = "TEN-4120"
-_ALL = 1_000
-"""Secrets that are read at once."""
-
-
-class NoSeals:
-    """A process without encryption keys: it stores no secret, and reads none."""
-
-    def seal(self, plain: bytes, about: bytes) -> bytes:  # noqa: ARG002 - as all others have it
-        """TenutoError: there are no keys."""
-        raise TenutoError("no encryption keys are configured", code=_NO_KEYS)
-
-    def open(self, sealed: bytes, about: bytes) -> bytes:
-        """TenutoError: there are no keys."""
-        return self.seal(sealed, about)
-
 
 class Secrets:
     """Fills in the secrets of all tenants, for one process."""
 
-    def __init__(
-        self,
-        store: Store,
-        clock: Clock,
-        seals: Seals,
-        check: CheckInput,
-        source_of: SourceOf | None = None,
-    ) -> None:
+    def __init__(self, vault: Vault, check: CheckInput, source_of: SourceOf | None = None) -> None:
         """`check` is that of declared tasks; `source_of` finds the data source of a query."""
-        self._store = store
-        self._seals = seals
+        self._vault = vault
         self._check = check
         self._source_of = source_of
-        self.redactor = Redactor(clock.ticks)
+        self._redactor = vault.redactor
 
     async def fill(
         self, tenant: str, order: StartAttempt, config: BuiltIn | None = None
@@ -80,22 +52,19 @@ class Secrets:
 
         `config` is that of a built-in task. From now on the values are kept out of all records.
         """
-        names = names_of(order.secrets)
-        seen = self._store.seen_by(tenant).secrets
-        rows = {name: await seen.get(tenant, name) for name in names}
-        found = {name: row for name, row in rows.items() if row is not None}
-        if unknown := [name for name in names if name not in found]:
-            return _unknown(unknown)
         destination = await self._destination(tenant, order, config)
-        for row in found.values():
-            if not _may_be_sent(row, destination):
-                return _not_allowed(row, destination)
-        try:
-            values = {name: self._opened(row) for name, row in found.items()}
-        except TenutoError as error:
-            return Failure(code=SECRET_UNREADABLE, message=error.message)
-        for name, value in values.items():
-            self.redactor.remember(tenant, name, value, order.timeout.total_seconds())
+        seconds = order.timeout.total_seconds()
+        values: dict[str, str] = {}
+        missing: dict[str, NotGiven] = {}
+        for name in names_of(order.secrets):
+            try:
+                values[name] = await self._vault.value(
+                    tenant, name, destination=destination, seconds=seconds
+                )
+            except NotGiven as error:
+                missing[name] = error
+        if missing:
+            return _failure(missing)
         filled = fill_in(order.input, order.secrets, values)
         if config is None and (misfit := self._check(tenant, order.task_id, filled)) is not None:
             return self.failure(tenant, misfit)
@@ -103,17 +72,7 @@ class Secrets:
 
     async def learn(self, tenant: str) -> None:
         """Keep all values of a tenant out of records: another process may have filled them in."""
-        after = ""
-        while True:
-            rows = await self._store.secrets.page(tenant, after=after, limit=_ALL)
-            for row in rows:
-                try:
-                    self.redactor.remember(tenant, row.name, self._opened(row))
-                except TenutoError:
-                    continue  # no process with these keys has filled it in
-            if len(rows) < _ALL:
-                return
-            after = rows[-1].name
+        await self._vault.learn(tenant)
 
     # -- without secrets
 
@@ -121,37 +80,35 @@ class Secrets:
         self, tenant: str, report: TaskSucceeded | TaskFailed
     ) -> TaskSucceeded | TaskFailed:
         """The outcome of an attempt as it may be recorded."""
-        if not self.redactor.knows(tenant):
+        if not self._redactor.knows(tenant):
             return report
         if isinstance(report, TaskFailed):
-            error = self.failure(tenant, report.error)
-            return report if error is report.error else replace(report, error=error)
-        output = self.redactor.value(tenant, report.output)
+            return replace(report, error=self.failure(tenant, report.error))
+        output = self._redactor.value(tenant, report.output)
         return report if output is report.output else replace(report, output=output)
 
     def report(self, tenant: str, report: TaskReport) -> TaskReport:
         """The report of a worker as it may be recorded."""
-        redactor = self.redactor
+        redactor, error = self._redactor, report.error
         if not redactor.knows(tenant):
             return report
-        error = report.error
-        return replace(
-            report,
-            output=UNSET if report.output is UNSET else redactor.value(tenant, report.output),
-            error=None
-            if error is None
-            else replace(
+        if error is not None:
+            error = replace(
                 error,
                 code=redactor.text(tenant, error.code),
                 message=redactor.text(tenant, error.message),
                 details=redactor.value(tenant, error.details),
-            ),
+            )
+        return replace(
+            report,
+            output=UNSET if report.output is UNSET else redactor.value(tenant, report.output),
+            error=error,
             logs=None if report.logs is None else self.lines(tenant, report.logs),
         )
 
     def failure(self, tenant: str, failure: Failure) -> Failure:
         """A failure as it may be recorded."""
-        redactor = self.redactor
+        redactor = self._redactor
         if not redactor.knows(tenant):
             return failure
         return replace(
@@ -163,20 +120,17 @@ class Secrets:
 
     def lines(self, tenant: str, chunk: LogChunk) -> LogChunk:
         """Lines of an attempt as they may be recorded."""
-        redactor = self.redactor
+        redactor = self._redactor
         if not redactor.knows(tenant):
             return chunk
         lines = [replace(line, text=redactor.text(tenant, line.text)) for line in chunk.lines]
         return replace(chunk, lines=tuple(lines))
 
-    def value(self, tenant: str, value: JSON) -> JSON:
+    def shown(self, tenant: str, value: JSON) -> JSON:
         """The details of a heartbeat, or another value, as it may be recorded."""
-        return self.redactor.value(tenant, value)
+        return self._redactor.value(tenant, value)
 
     # -- inner
-
-    def _opened(self, row: SecretRow) -> str:
-        return self._seals.open(row.sealed, about(row.tenant, row.name)).decode()
 
     async def _destination(
         self, tenant: str, order: StartAttempt, config: BuiltIn | None
@@ -209,35 +163,20 @@ def _host_of(request: JSON) -> str | None:
     return f"{shown}:{port or (443 if parts.scheme == 'https' else 80)}"
 
 
-def _may_be_sent(row: SecretRow, destination: str | None) -> bool:
-    if row.destinations is None:
-        return True
-    if destination is None:
-        return False
-    host = destination.rpartition(":")[0] if _has_port(destination) else destination
-    return destination.lower() in row.destinations or host.lower() in row.destinations
+def _failure(missing: Mapping[str, NotGiven]) -> Failure:
+    """Why secrets were not given: all of them, by the first reason."""
+    unknown = [name for name, error in missing.items() if isinstance(error, UnknownSecret)]
+    if len(unknown) > 1:
+        message = f"there are no secrets {', '.join(unknown)}; `tenuto secrets set` stores them"
+        return _of(UNKNOWN_SECRET, message, unknown)
+    if unknown:
+        return _of(UNKNOWN_SECRET, str(missing[unknown[0]]), unknown)
+    name, error = next(iter(missing.items()))
+    if isinstance(error, NotAllowed):
+        return _of(SECRET_NOT_ALLOWED, str(error), [name])
+    # Another process may have the key.
+    return _of(SECRET_UNREADABLE, str(error), [name], retryable=True)
 
 
-def _has_port(destination: str) -> bool:
-    return destination.rpartition(":")[2].isdigit() and ":" in destination
-
-
-def _unknown(names: list[str]) -> Failure:
-    said = f"secret {names[0]}" if len(names) == 1 else f"secrets {', '.join(names)}"
-    return Failure(
-        code=UNKNOWN_SECRET,
-        message=f"there is no {said}; `tenuto secrets set {names[0]}` stores it",
-        details={"secrets": [*names]},
-        retryable=False,
-    )
-
-
-def _not_allowed(row: SecretRow, destination: str | None) -> Failure:
-    allowed = ", ".join(row.destinations or ())
-    where = "the input of this step" if destination is None else destination
-    return Failure(
-        code=SECRET_NOT_ALLOWED,
-        message=f"the secret {row.name} may be sent to {allowed} only, and not to {where}",
-        details={"secret": row.name, "destinations": [*(row.destinations or ())]},
-        retryable=False,
-    )
+def _of(code: str, message: str, names: list[str], *, retryable: bool = False) -> Failure:
+    return Failure(code=code, message=message, details={"secrets": [*names]}, retryable=retryable)
