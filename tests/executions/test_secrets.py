@@ -84,7 +84,7 @@ def test_a_claim_has_the_value_and_the_report_of_another_process_is_recorded_wit
         echo: Object = {"echo": f"Bearer {VALUE}"}
         assert await report(reports, done(task, echo)) == [None]
         assert await report(reports, done(task, echo)) == [None], "the same report again"
-        [other] = await reports.claim("default", "w1", ["bill"], lease=LEASE)
+        [other] = await reports.claim("default", "w1", ["bill"], lease=LEASE, wait=LEASE)
         assert not has_secrets(other.lease_token)
         assert other.input == {"n": "{{secrets.KEY}}"}
         assert VALUE not in await kept(second, id)
