@@ -21,6 +21,7 @@ from tenuto.tasks.function import TaskFunction
 from tenuto.tasks.registry import Registry
 from tests.api.conftest import Caller, Reply, served
 from tests.api.push_service import PushService, push_service
+from tests.api.test_callback_tokens_stay_secret import all_bytes
 
 CANARIES = {
     "PLAIN": "canary-plain-5b1e9d77",
@@ -104,7 +105,7 @@ PUSHED: Object = {"id": "pushed", "steps": [step("a", "push", retry=NEVER)]}
 
 
 async def worked(call: Caller, replies: list[Reply]) -> None:
-    """A worker that repeats what it was given, in a heartbeat, in lines, in a result and a failure."""
+    """A worker that repeats what it was given: in heartbeats, lines, a result and a failure."""
     for outcome in ("complete", "fail"):
         id = (await call.start("far"))["instanceId"]
         body = {"workerId": "w", "taskIds": ["far"], "max": 1, "wait": 30, "lease": 30}
@@ -216,8 +217,10 @@ async def test_a_canary_is_in_no_table_log_or_answer(
             replies.append(await call.post("/webhooks", body))
             push = {"id": "push", "kind": "push", "url": target.url}
             replies.append(await call.post("/tasks", push))
-            for document in (ECHO, FAIL, FAR, PUSHED):
-                replies.append(await call("PUT", f"/workflows/{document['id']}", document))
+            replies += [
+                await call("PUT", f"/workflows/{document['id']}", document)
+                for document in (ECHO, FAIL, FAR, PUSHED)
+            ]
             echoed = (await call.start("echo"))["instanceId"]
             failed = (await call.start("fail"))["instanceId"]
             for id in (echoed, failed):
@@ -232,14 +235,16 @@ async def test_a_canary_is_in_no_table_log_or_answer(
                 await hook.was_sent.wait()
                 hook.was_sent.clear()
             await looked_at(call, replies)
-            used = {each["name"]: each["usedBy"] for each in (await call.get("/secrets")).json["items"]}
+            used = {
+                each["name"]: each["usedBy"] for each in (await call.get("/secrets")).json["items"]
+            }
             assert used["ODD"]["workflows"] == ["echo", "fail", "far", "pushed"]
             # While it is open: the write-ahead log is there, too.
-            kept = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+            kept = all_bytes(tmp_path)
     finally:
         root.removeHandler(everything)
         root.setLevel(level)
-    kept += b"".join(file.read_bytes() for file in tmp_path.iterdir())
+    kept += all_bytes(tmp_path)
     printed = capsys.readouterr()
     seen = "".join(f"{each.text}{dict(each.headers)}" for each in replies)
     seen += "".join(everything.lines) + heard + str(hook.seen) + printed.out + printed.err

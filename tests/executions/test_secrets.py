@@ -104,9 +104,7 @@ def test_a_failure_of_a_worker_is_recorded_without_the_value() -> None:
         # A text that is cut would end in the middle of a value.
         message = "x" * 3_995 + VALUE
         error = ReportedError(code="REFUSED", message=message, details={"a": [VALUE]})
-        said = TaskReport(
-            execution_id=task.execution_id, lease_token=task.lease_token, error=error
-        )
+        said = TaskReport(execution_id=task.execution_id, lease_token=task.lease_token, error=error)
         assert await report(broker, said) == [None]
         assert "sk-live" not in await kept(engine, id)
         assert VALUE[:5] not in await kept(engine, id)

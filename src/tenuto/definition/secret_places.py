@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
 
 from tenuto.definition.expressions import is_templated
+from tenuto.definition.report import did_you_mean
 from tenuto.expr import template_expressions
+from tenuto.model.codes import CATALOGUE
+from tenuto.model.errors import Problem
 from tenuto.model.graph import DataQuery, Definition, Http, JavaScript, Node, Task
 from tenuto.model.json import JSON
 from tenuto.model.secret_place import ROOT, secret_name
+
+_MOST_NAMED: Final = 100
+"""So many secrets are looked at."""
 
 
 class SecretUse(NamedTuple):
@@ -29,6 +35,33 @@ def secret_places(definition: Definition) -> list[SecretUse]:
     for place in _all(definition):
         found.setdefault((place.name, place.is_sent), place)
     return list(found.values())
+
+
+def secret_problems(
+    places: Iterable[SecretUse], known: Mapping[str, Sequence[str] | None]
+) -> list[Problem]:
+    """Warnings for secrets that do not exist, or may not be sent where a step sends them.
+
+    `known`: the destinations of each secret that there is; None: it may be sent everywhere.
+    """
+    found: list[Problem] = []
+    for each in list(places)[:_MOST_NAMED]:
+        destinations = known.get(each.name)
+        if each.name not in known:
+            advice = did_you_mean(each.name, known, CATALOGUE["TEN-1661"].advice)
+            said = f"{each.step_id}: there is no secret {each.name}"
+            found.append(_warning("TEN-1661", each.path, said, advice))
+        elif destinations is not None and not each.is_sent:
+            said = (
+                f"{each.step_id}: the secret {each.name} is for {', '.join(destinations)} alone, "
+                "and a task or code gets it here"
+            )
+            found.append(_warning("TEN-1662", each.path, said, CATALOGUE["TEN-1662"].advice))
+    return found
+
+
+def _warning(code: str, path: str, message: str, advice: str) -> Problem:
+    return Problem(code=code, path=path, message=message, advice=advice, severity="warning")
 
 
 def _all(definition: Definition) -> Iterator[SecretUse]:

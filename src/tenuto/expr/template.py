@@ -201,7 +201,7 @@ def _text_with_secrets(
     ]
     whole = _text(plain)
 
-    def render(scope: Scope, meter: Meter) -> Value:
+    def render(scope: Scope, meter: Meter) -> Value | Undefined:
         if not isinstance(meter, _Noting):
             return whole(scope, meter)
         out: list[str] = []

@@ -32,7 +32,7 @@ from tenuto.tasks.failures import cancelled
 from tenuto.tasks.function import TaskFunction
 from tenuto.tasks.processes import Processes
 from tenuto.tasks.registry import Registry
-from tenuto.tasks.secrets import Secrets
+from tenuto.tasks.secrets import FilledInput, Secrets
 from tenuto.tasks.threads import Threads
 
 _log = logging.getLogger("tenuto.tasks")
@@ -174,10 +174,10 @@ class Runner:
         """Run an attempt once the values of its secrets are in its input."""
         built_in = attempt.facts.built_in
         config = None if built_in is None else built_in.config
-        while True:
+        filled: FilledInput | Failure | None = None
+        while filled is None:
             try:
                 filled = await secrets.fill(attempt.facts.tenant, attempt.order, config)
-                break
             except StoreUnavailable:
                 # It has not begun, so that its time does not count.
                 await self._clock.sleep(OUTAGE_RETRY_SECONDS)

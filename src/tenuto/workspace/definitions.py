@@ -15,7 +15,7 @@ from tenuto.definition.calendar_places import CalendarPlace, calendar_places
 from tenuto.definition.compiler import Checked
 from tenuto.definition.literal_inputs import literal_input_problems
 from tenuto.definition.report import did_you_mean
-from tenuto.definition.secret_places import SecretUse, secret_places
+from tenuto.definition.secret_places import SecretUse, secret_places, secret_problems
 from tenuto.definition.slug import slug
 from tenuto.definition.task_places import TaskPlace, task_places
 from tenuto.engine.definitions.plans import is_there
@@ -40,8 +40,6 @@ _NUMBERED = 50
 """Numbers that are tried for an id that is taken; after them it gets random characters."""
 _MOST_UNDECLARED = 100
 """So many tasks that nothing is known of are named."""
-_MOST_SECRETS = 100
-"""So many secrets are looked at."""
 _OPEN = tuple(each for each in Status if each not in FINAL)
 
 
@@ -192,35 +190,11 @@ class Definitions:
 
     async def unknown_secrets(self, places: Iterable[SecretUse]) -> list[Problem]:
         """Warnings for secrets that do not exist, or may not be sent where a step sends them."""
-        used = list(places)[:_MOST_SECRETS]
+        used = list(places)
         if not used:
             return []
-        rows = {row.name: row for row in await self._seen.secrets.page(self._tenant)}
-        unknown = [
-            Problem(
-                code="TEN-1661",
-                path=each.path,
-                message=f"{each.step_id}: there is no secret {each.name}",
-                advice=did_you_mean(each.name, rows, CATALOGUE["TEN-1661"].advice),
-                severity="warning",
-            )
-            for each in used
-            if each.name not in rows
-        ]
-        return unknown + [
-            Problem(
-                code="TEN-1662",
-                path=each.path,
-                message=f"{each.step_id}: the secret {each.name} is for "
-                f"{', '.join(destinations)} alone, and a task or code gets it here",
-                advice=CATALOGUE["TEN-1662"].advice,
-                severity="warning",
-            )
-            for each in used
-            if not each.is_sent
-            and each.name in rows
-            and (destinations := rows[each.name].destinations) is not None
-        ]
+        rows = await self._seen.secrets.page(self._tenant)
+        return secret_problems(used, {row.name: row.destinations for row in rows})
 
     async def row(self, id: str, version: int | None = None) -> DefinitionRow:
         """A definition; the newest version unless one is given. NotFound."""

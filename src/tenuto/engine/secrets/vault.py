@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from tenuto.model.codes import CATALOGUE
 from tenuto.model.errors import TenutoError
 from tenuto.model.secret_place import about
 from tenuto.ports import Clock, Seals
@@ -21,7 +22,9 @@ class NoSeals:
 
     def seal(self, plain: bytes, about: bytes) -> bytes:  # noqa: ARG002 - as all others have it
         """TenutoError: there are no keys."""
-        raise TenutoError("no encryption keys are configured", code=_NO_KEYS)
+        raise TenutoError(
+            "no encryption keys are configured", code=_NO_KEYS, advice=CATALOGUE[_NO_KEYS].advice
+        )
 
     def open(self, sealed: bytes, about: bytes) -> bytes:
         """TenutoError: there are no keys."""
