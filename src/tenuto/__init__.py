@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from tenuto.python_form.approvals import Escalate, approval
     from tenuto.python_form.barriers import publish, sleep, terminate
     from tenuto.python_form.blocks import otherwise, when
+    from tenuto.python_form.built_in import http, javascript, query
     from tenuto.python_form.child import child
     from tenuto.python_form.events import event
     from tenuto.python_form.joins import one_of
@@ -132,9 +133,12 @@ _HOMES = {
     "child": "tenuto.python_form.child",
     "event": "tenuto.python_form.events",
     "for_each": "tenuto.python_form.loops",
+    "http": "tenuto.python_form.built_in",
+    "javascript": "tenuto.python_form.built_in",
     "one_of": "tenuto.python_form.joins",
     "otherwise": "tenuto.python_form.blocks",
     "publish": "tenuto.python_form.barriers",
+    "query": "tenuto.python_form.built_in",
     "repeat_while": "tenuto.python_form.loops",
     "set_values": "tenuto.python_form.variables",
     "sleep": "tenuto.python_form.barriers",
@@ -224,9 +228,12 @@ __all__ = [
     "child",
     "event",
     "for_each",
+    "http",
+    "javascript",
     "one_of",
     "otherwise",
     "publish",
+    "query",
     "repeat_while",
     "set_values",
     "sleep",

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Self
 
+from tenuto.built_in.protocol import Executors
 from tenuto.compose import build_engine, open_store
 from tenuto.engine.settings import Settings
 from tenuto.model.checks import refuse_bad_ids
@@ -40,14 +41,24 @@ class Tenuto(EngineWorkspace):
         ids: Ids | None = None,
         tasks: Registry | None = None,
         sender: Sender | None = None,
+        executors: Executors | None = None,
     ) -> None:
-        """The clock, the ids and the sender of requests are the real ones by default."""
+        """The clock, the ids and the sender of requests are the real ones by default.
+
+        So are `executors`, which do the work of javascript, http and dataQuery nodes.
+        """
         registry = Registry(behind=DEFAULT_REGISTRY) if tasks is None else tasks
         if store is None or isinstance(store, str):
             most = (settings or Settings()).store_connections
             store = open_store(store, listen_url=listen_url, connections=most)
         engine = build_engine(
-            store, registry, settings=settings, clock=clock, ids=ids, sender=sender
+            store,
+            registry,
+            settings=settings,
+            clock=clock,
+            ids=ids,
+            sender=sender,
+            executors=executors,
         )
         self.bulk_runner = BulkRunner(engine)
         """Runs the bulk operations of the store in the background, once one was asked for here."""

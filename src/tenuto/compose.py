@@ -8,19 +8,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tenuto.model.errors import StoreUnavailable, TenutoError
-from tenuto.model.policy import DEFAULT_LIMITS
 from tenuto.ports import SystemClock, SystemIds
 
 if TYPE_CHECKING:
     from tenuto.access.authenticator import Authenticator, Tokens
     from tenuto.access.oidc import OidcSettings
-    from tenuto.built_in.protocol import Executors
+    from tenuto.built_in.protocol import Executor, Executors
     from tenuto.engine.engine import Engine
     from tenuto.engine.membership.note_files import NoteFiles
     from tenuto.engine.settings import Settings
     from tenuto.javascript.sandbox import Sandbox
     from tenuto.ports import Caller, Clock, Ids, Seals, Sender
     from tenuto.store.protocol import Store
+    from tenuto.targets.gate import Gate
     from tenuto.tasks.registry import Registry
 
 MEMORY = "memory://"
@@ -154,18 +154,21 @@ def build_engine(
     from tenuto.egress import LateSender  # noqa: PLC0415
     from tenuto.engine.engine import Engine  # noqa: PLC0415
     from tenuto.engine.secrets.vault import Vault  # noqa: PLC0415
+    from tenuto.targets.gate import Gate  # noqa: PLC0415
 
-    clock = clock or SystemClock()
     may_be_private = settings is not None and settings.private_webhooks
+    clock, ids = clock or SystemClock(), ids or SystemIds()
+    gate = Gate(store, clock, ids)
     return Engine(
         store,
         registry=registry,
         clock=clock,
-        ids=ids or SystemIds(),
+        ids=ids,
         settings=settings,
         sender=sender or LateSender(may_be_private=may_be_private),
         notes=_notes(store, settings),
-        executors=build_executors(settings) if executors is None else executors,
+        executors=build_executors(settings, gate, clock) if executors is None else executors,
+        gate=gate,
         vault=Vault(store, clock, LateSeals(store)),
     )
 
@@ -211,18 +214,35 @@ class LateSeals:
         return self._seals
 
 
-def build_executors(settings: Settings | None = None) -> Executors:
-    """What does the work of javascript, http and dataQuery nodes."""
-    from tenuto.built_in.javascript import JavaScriptExecutor  # noqa: PLC0415 - with an engine
-    from tenuto.model.graph import JavaScript  # noqa: PLC0415
+def build_executors(
+    settings: Settings | None = None, gate: Gate | None = None, clock: Clock | None = None
+) -> Executors:
+    """What does the work of javascript, http and dataQuery nodes; `gate` admits requests."""
+    from tenuto.built_in.http import HttpExecutor  # noqa: PLC0415 - with an engine
+    from tenuto.built_in.javascript import JavaScriptExecutor  # noqa: PLC0415
+    from tenuto.egress import Allowances, EgressClient  # noqa: PLC0415
+    from tenuto.engine.settings import Settings  # noqa: PLC0415
+    from tenuto.model.graph import Http, JavaScript  # noqa: PLC0415
 
-    limits = DEFAULT_LIMITS if settings is None else settings.limits
-    return {
-        JavaScript: JavaScriptExecutor(_sandbox, output_limit=limits.output_bytes),
+    settings = settings or Settings()
+    client = EgressClient(Allowances(settings.private_networks))
+    limit = settings.limits.output_bytes
+    made: dict[type, Executor] = {
+        JavaScript: JavaScriptExecutor(build_sandbox, output_limit=limit, client=client)
     }
+    if gate is not None:
+        made[Http] = HttpExecutor(
+            client,
+            gate,
+            clock or SystemClock(),
+            host_limits=settings.host_limits,
+            output_limit=limit,
+        )
+    return made
 
 
-def _sandbox() -> Sandbox:
+def build_sandbox() -> Sandbox:
+    """The processes that run and check the code of javascript nodes."""
     from tenuto.javascript.sandbox import Sandbox  # noqa: PLC0415 - where code is run
 
     return Sandbox()

@@ -182,7 +182,7 @@ def test_wrong_usage_is_told_apart(
 
 
 def test_what_this_version_does_not_run_is_refused_with_6(terminal: Terminal) -> None:
-    terminal.write("call.json", {"steps": [{"stepId": "e", "type": "HTTP", "url": "http://a"}]})
+    terminal.write("call.json", {"steps": [{"stepId": "e", "taskId": "double", "mutex": "m"}]})
     ended = terminal.run("run", "call.json")
     assert ended.code == 6
-    assert "TEN-1905" in ended.err
+    assert "TEN-1909" in ended.err

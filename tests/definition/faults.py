@@ -271,6 +271,54 @@ def reserved_task(document: Document) -> Expected:
     return "TEN-1065", f"{path}.taskId"
 
 
+def built_in_task(document: Document) -> Expected:
+    path = _reached(document, {"stepId": "inner", "type": "TASK", "taskId": "@http"})
+    return "TEN-1065", f"{path}.taskId"
+
+
+def _code(name: str, **fields: Value) -> Document:
+    return {"stepId": name, "type": "JAVASCRIPT", "code": "return 1", **fields}
+
+
+def url_as_a_host(document: Document) -> Expected:
+    path = _reached(document, _code("calls", allowHosts=["a.org", "https://a.org/x"]))
+    return "TEN-1601", f"{path}.allowHosts[1]"
+
+
+def memory_in_bytes(document: Document) -> Expected:
+    path = _reached(document, _code("large", memoryLimit=64 << 20))
+    return "TEN-1014", f"{path}.memoryLimit"
+
+
+def _request(name: str, **fields: Value) -> Document:
+    return {"stepId": name, "type": "HTTP", "url": "https://a.org", **fields}
+
+
+def url_without_a_scheme(document: Document) -> Expected:
+    path = _reached(document, _request("called", url="a.org/{{ctx.input.n}}"))
+    return "TEN-1602", f"{path}.url"
+
+
+def url_with_a_password(document: Document) -> Expected:
+    path = _reached(document, _request("known", url="https://ann:{{secrets.key}}@a.org/"))
+    return "TEN-1602", f"{path}.url"
+
+
+def small_method(document: Document) -> Expected:
+    path = _reached(document, _request("got", method="get"))
+    return "TEN-1013", f"{path}.method"
+
+
+def form_of_a_list(document: Document) -> Expected:
+    path = _reached(document, _request("posted", method="POST", bodyType="form", body=[1]))
+    return "TEN-1603", f"{path}.body"
+
+
+def auth_without_a_value(document: Document) -> Expected:
+    path = _reached(document, _request("signed", auth={"type": "bearer"}))
+    return "TEN-1011", f"{path}.auth"
+
+
 def too_many_events(document: Document) -> Expected:
     wait: Document = {"stepId": "many", "type": "EVENT_WAIT", "eventPattern": "p", "count": 1_001}
     return "TEN-1014", f"{_reached(document, wait)}.count"
@@ -535,6 +583,14 @@ FAULTS: tuple[Fault, ...] = (
     bad_pattern,
     reserved_event,
     reserved_task,
+    built_in_task,
+    url_as_a_host,
+    memory_in_bytes,
+    url_without_a_scheme,
+    url_with_a_password,
+    small_method,
+    form_of_a_list,
+    auth_without_a_value,
     too_many_events,
     counted_and_mapped,
     no_values,

@@ -21,9 +21,7 @@ def found(document: Value) -> list[tuple[str, str]]:
 @pytest.mark.parametrize(
     ("kind", "code"),
     [
-        ("javascript", "TEN-1903"),
         ("dataQuery", "TEN-1904"),
-        ("http", "TEN-1905"),
     ],
 )
 def test_types_of_later_versions_are_named(kind: str, code: str) -> None:

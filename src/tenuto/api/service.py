@@ -38,6 +38,7 @@ from tenuto.api.schedule_tickets import (
 )
 from tenuto.api.widget_tickets import widget_tickets
 from tenuto.app import Tenuto
+from tenuto.built_in.javascript import JavaScriptExecutor
 from tenuto.compose import build_caller
 from tenuto.definition.json_check import MOST_BYTES
 from tenuto.engine.engine import Engine
@@ -47,8 +48,10 @@ from tenuto.executions.push_dispatcher import PushDispatcher
 from tenuto.live import LiveHub
 from tenuto.metrics.families import of_breakers
 from tenuto.metrics.metrics import Metrics
+from tenuto.metrics.sandbox import of_sandbox
 from tenuto.model.durations import epoch_ms
 from tenuto.model.errors import TenutoError
+from tenuto.model.graph import JavaScript
 from tenuto.model.policy import Limits
 from tenuto.ports import Clock
 from tenuto.store.parts.access import KEY
@@ -126,6 +129,9 @@ class Service:
         """Samples how many tasks wait."""
         self.metrics = Metrics(app.engine)
         self.metrics.sources.append(lambda: of_breakers(self.push.breakers()))
+        code = app.engine.executors.get(JavaScript)
+        if isinstance(code, JavaScriptExecutor):
+            self.metrics.sources.append(lambda: of_sandbox(code.figures(), code.ready))
         self.spans: Spans | None = None
         """Makes spans of requests, where tracing is on."""
         self.leaving = asyncio.Event()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from tenuto.built_in.protocol import Call, Failed
-from tenuto.built_in.requests import NotSent, Requests
+from tenuto.built_in.protocol import Call, CodeFault, Failed, NotChecked
+from tenuto.egress.request import NoAnswer, Request
 from tenuto.javascript.outcomes import (
     ConsoleLine,
     FailedCall,
@@ -15,15 +16,21 @@ from tenuto.javascript.outcomes import (
     FetchRefused,
     FetchRequest,
     FetchResponse,
+    Figures,
     Limits,
     Outcome,
 )
-from tenuto.javascript.sandbox import Sandbox
 from tenuto.model.graph import JavaScript
 from tenuto.model.json import JSON
 
+if TYPE_CHECKING:
+    from tenuto.egress.client import EgressClient
+    from tenuto.javascript.messages import Ready
+    from tenuto.javascript.sandbox import Sandbox
+
 _TO_END = 1.0
 """Seconds that the sandbox has to end a call whose time is over, before its attempt does."""
+_LIMITS = Limits()
 _MEGABYTE = 1 << 20
 _USUAL_PORTS = {"http": 80, "https": 443}
 _INDIRECT = ("arguments", "eval", "\\u")
@@ -40,13 +47,13 @@ class JavaScriptExecutor:
         sandbox: Callable[[], Sandbox],
         *,
         output_limit: int,
-        requests: Requests | None = None,
+        client: EgressClient | None = None,
     ) -> None:
-        """`sandbox` is made for the first call; `requests` sends what code fetches."""
+        """`sandbox` is made for the first call; `client` sends what code fetches."""
         self._make = sandbox
         self._made: Sandbox | None = None
         self._limit = output_limit
-        self._requests = requests
+        self._client = client
 
     @property
     def sandbox(self) -> Sandbox:
@@ -55,10 +62,14 @@ class JavaScriptExecutor:
             self._made = self._make()
         return self._made
 
+    def figures(self) -> Figures:
+        """What its sandbox has done, and what it is doing."""
+        return Figures() if self._made is None else self._made.figures()
+
     @property
-    def has_sandbox(self) -> bool:
-        """Whether anything was run or checked yet."""
-        return self._made is not None
+    def ready(self) -> Ready | None:
+        """What its processes are protected by; None before the first has started."""
+        return None if self._made is None else self._made.ready
 
     async def run(self, call: Call) -> JSON:
         config = call.config
@@ -84,54 +95,62 @@ class JavaScriptExecutor:
             raise Failed(done.failure)
         return done.value
 
+    async def check(self, code: str, *, tenant: str) -> Sequence[CodeFault]:
+        """Why code does not parse; a process of the sandbox parses it, and runs nothing of it."""
+        try:
+            found = await self.sandbox.check(code, tenant=tenant)
+        except RuntimeError as error:
+            raise NotChecked(str(error)) from None
+        return [
+            CodeFault(message=each.message, line=each.line, column=each.column) for each in found
+        ]
+
     async def close(self) -> None:
         if self._made is not None:
             await self._made.close()
 
     def _fetch(self, call: Call, config: JavaScript) -> Fetch | None:
-        requests = self._requests
-        if requests is None or not config.allow_hosts:
+        client = self._client
+        if client is None or not config.allow_hosts:
             return None
 
         async def fetch(asked: FetchRequest) -> FetchResponse:
-            return await _sent(requests, call, config, asked)
+            return await _sent(client, call, config, asked)
 
         return fetch
 
 
 async def _sent(
-    requests: Requests, call: Call, config: JavaScript, asked: FetchRequest
+    client: EgressClient, call: Call, config: JavaScript, asked: FetchRequest
 ) -> FetchResponse:
     def may_call(host: str, port: int) -> bool:
         return is_allowed(host, port, config.allow_hosts)
 
-    try:
-        parts = urlsplit(asked.url)
-        host, port = parts.hostname or "", parts.port or _USUAL_PORTS.get(parts.scheme, 0)
-    except ValueError:
-        raise FetchRefused("the URL is none") from None
-    if not may_call(host, port):
-        raise FetchRefused(f"{host or 'its host'} is not in `allowHosts`")
-    try:
-        answered = await requests.send(
-            asked.method,
-            asked.url,
-            tenant=call.tenant,
-            headers=asked.headers,
-            body=None if asked.body is None else asked.body.encode(),
-            seconds=call.seconds,
-            most=Limits().answer,
-            may_call=may_call,
-        )
-    except NotSent as error:
-        raise FetchRefused(str(error)) from None
-    return FetchResponse(
-        status=answered.status,
-        url=answered.url,
-        body=answered.body.decode("utf-8", "replace"),
-        headers=answered.headers,
-        status_text=answered.reason,
+    request = Request(
+        method=asked.method,
+        url=asked.url,
+        headers=asked.headers,
+        body=None if asked.body is None else asked.body.encode(),
     )
+    answer = await client.send(
+        call.tenant, request, most=_LIMITS.answer, seconds=call.seconds, may_call=may_call
+    )
+    if isinstance(answer, NoAnswer):
+        is_listed = answer.kind != "refused" or may_call(*_host_and_port(asked.url))
+        text = answer.message if is_listed else f"{answer.message}: `allowHosts` does not name it"
+        raise FetchRefused(text)
+    return FetchResponse(
+        status=answer.status,
+        url=answer.url,
+        body=answer.body.decode("utf-8", "replace"),
+        headers=answer.headers,
+        status_text=answer.reason,
+    )
+
+
+def _host_and_port(url: str) -> tuple[str, int]:
+    parts = urlsplit(url)
+    return parts.hostname or "", parts.port or _USUAL_PORTS.get(parts.scheme, 0)
 
 
 def is_allowed(host: str, port: int, allowed: tuple[str, ...]) -> bool:

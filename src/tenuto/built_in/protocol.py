@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, runtime_checkable
 
 from msgspec import Struct
 
@@ -69,6 +69,27 @@ class Executor(Protocol):
 
     async def close(self) -> None:
         """The engine has stopped: no call follows."""
+        ...
+
+
+class CodeFault(Struct, frozen=True, kw_only=True):
+    """Why code does not parse; its place counts from 1, where it is known."""
+
+    message: str
+    line: int | None
+    column: int | None
+
+
+class NotChecked(Exception):
+    """Code could not be parsed, since no process of the sandbox starts; the text says why."""
+
+
+@runtime_checkable
+class CodeChecker(Protocol):
+    """An executor that can parse code without running it."""
+
+    async def check(self, code: str, *, tenant: str) -> Sequence[CodeFault]:
+        """Why code does not parse; NotChecked."""
         ...
 
 

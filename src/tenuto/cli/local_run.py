@@ -23,6 +23,7 @@ from tenuto.cli.backends.reader import (
     store_flag,
 )
 from tenuto.cli.backends.recorded import recorded_here
+from tenuto.cli.code import code_checked
 from tenuto.cli.deployment import deployed
 from tenuto.cli.live_feed import interruptible
 from tenuto.cli.lookup import find_instance
@@ -67,6 +68,7 @@ async def run(url: str, options: RunOptions) -> int:
     """Run it with an engine in this process; the exit code."""
     source = read_source(options.file) if options.file is not None else None
     if source is not None and options.instance is None:
+        [source] = await code_checked([source])
         source.checked()
     loaded = load_tasks(options.tasks, options.file)
     if options.instance is not None:

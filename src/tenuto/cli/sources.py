@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from tenuto.cli.positions import Located, Positions
 from tenuto.cli.views.masking import MASK, is_masked
 from tenuto.definition import check, parse_document, unavailable
+from tenuto.definition.code_places import CodePlace
 from tenuto.model.errors import InvalidDefinition, InvalidInput, NotFound, Problem, TenutoError
 from tenuto.model.graph import Definition
 from tenuto.model.json import JSON, Object
@@ -40,6 +41,8 @@ class Source(Struct, frozen=True, kw_only=True):
     problems: tuple[Problem, ...]
     flow: WorkflowFunction[..., Any] | None = None
     """The function that describes it, if one does."""
+    code: tuple[CodePlace, ...] = ()
+    """The code in it, which is not parsed: see `cli/code.py`."""
 
     def checked(self) -> Definition:
         """The definition; Located when it has errors."""
@@ -164,6 +167,7 @@ def _read_document(path: Path) -> Source:
         positions=Positions(str(path), text.decode("utf-8").removeprefix("\ufeff")),
         definition=checked.definition,
         problems=checked.problems,
+        code=checked.code,
     )
 
 

@@ -47,8 +47,6 @@ from tenuto.model.working_time import BusinessDuration, WorkingDuration
 
 _MOST_UNITS = 100_000
 """More days than that are longer than any delay."""
-_LONGEST_PAUSE = timedelta(days=1)
-"""The most that a service can have an attempt wait."""
 
 
 def begin(d: Deciding, key: NodeKey, config: Executed | SubWorkflow) -> None:
@@ -223,7 +221,7 @@ def tried_in_vain(
 ) -> None:
     """An attempt failed: try again later, as the policy allows, or give up.
 
-    The next one waits `retry_after` at least.
+    The next one waits `retry_after` at least, but no longer than the policy's longest delay.
     """
     node = d.state.nodes[key]
     policy = d.plan.retry_of(d.plan[key.node].node, d.policies)
@@ -246,13 +244,12 @@ def tried_in_vain(
         return
     moments = Moments(d)
     try:
-        due = retry_at(moments, d, policy, idempotency_key(d.state.id, key), failures)
+        name = idempotency_key(d.state.id, key)
+        due = retry_at(moments, d, policy, name, failures, retry_after=retry_after)
     except UnknownCalendar as error:
         details: JSON = {"error": {"code": failure.code, "message": failure.message}}
         fail(d, key, attempt, unknown_calendar(error, details), ran=ran)
         return
-    if retry_after is not None:
-        due = max(due, d.now + min(retry_after, _LONGEST_PAUSE))
     _note(d, key, attempt, failure, "retry", ran=ran)
     d.emit(
         RetryScheduled(
@@ -280,13 +277,24 @@ def timeout_of(d: Deciding, node: NodeState, patience: timedelta | BusinessDurat
 
 
 def retry_at(
-    moments: Moments, d: Deciding, policy: RetryPolicy, key: str, failures: int
+    moments: Moments,
+    d: Deciding,
+    policy: RetryPolicy,
+    key: str,
+    failures: int,
+    *,
+    retry_after: timedelta | None = None,
 ) -> datetime:
-    """When the attempt after `failures` failures is ordered; UnknownCalendar."""
+    """When the attempt after `failures` failures is ordered; UnknownCalendar.
+
+    It waits `retry_after` at least, but no longer than the policy's longest delay.
+    """
     if not isinstance(policy, BusinessRetryPolicy):
-        return d.now + backoff(policy, key, failures)
+        delay = backoff(policy, key, failures)
+        return d.now + max(delay, min(retry_after or delay, policy.max_delay))
     longest = moments.after(policy.longest, policy.calendar)
-    return min(moments.after(business_backoff(policy, key, failures), policy.calendar), longest)
+    due = min(moments.after(business_backoff(policy, key, failures), policy.calendar), longest)
+    return due if retry_after is None else max(due, min(d.now + retry_after, longest))
 
 
 def business_backoff(policy: BusinessRetryPolicy, key: str, failures: int) -> WorkingDuration:

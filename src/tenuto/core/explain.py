@@ -16,7 +16,14 @@ from tenuto.core.explain_steps import Steps
 from tenuto.core.plan import Plan
 from tenuto.core.state import Compensation, InstanceState
 from tenuto.core.view import compensation_view, error_view
-from tenuto.model.causes import Breaker, Cause, CauseKind, Estimate, Explanation
+from tenuto.model.causes import (
+    Breaker,
+    Cause,
+    CauseKind,
+    Estimate,
+    Explanation,
+    RequestWait,
+)
 from tenuto.model.durations import iso
 from tenuto.model.failure import (
     IN_THE_DEFINITION,
@@ -62,12 +69,16 @@ class Facts(Struct, frozen=True, gc=False, kw_only=True):
     quarantine: Quarantined | None = None
     breakers: Mapping[str, Breaker] = {}
     """Open breakers of push targets, by the ids of their tasks."""
+    waits: Mapping[tuple[str, str, int], RequestWait] = {}
+    """Attempts (node, iteration, attempt) whose requests may not be sent yet."""
     takers: Mapping[str, int] = {}
     """By task id, how many connected workers take a task that waits."""
     estimates: Mapping[str, Estimate] = {}
     """By step, how long earlier attempts ran."""
     meant: Mapping[str, str] = {}
     """By the id of a task that nothing takes, a known one that it may be a misspelling of."""
+    queued: frozenset[tuple[str, str, int]] = frozenset()
+    """Attempts (node, iteration, attempt) in this process that wait for a place to run in."""
 
 
 def explain(plan: Plan, state: InstanceState, facts: Facts) -> Explanation:
@@ -114,11 +125,13 @@ def _steps(plan: Plan, state: InstanceState, facts: Facts) -> Steps:
         facts.children,
         facts.policies,
         facts.breakers,
+        facts.waits,
         facts.takers,
         facts.estimates,
         facts.owner not in _NO_OWNER,
         facts.meant,
         facts.now,
+        facts.queued,
     )
 
 

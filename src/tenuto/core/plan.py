@@ -32,6 +32,7 @@ from tenuto.model.graph import (
     Edge,
     Executed,
     Graph,
+    JavaScript,
     Loop,
     Node,
     SubWorkflow,
@@ -50,7 +51,7 @@ from tenuto.model.policy import (
     RetryPolicy,
     TaskPolicy,
 )
-from tenuto.model.test_run import Mock, TestRunSpec
+from tenuto.model.test_run import NOT_RUN, Mock, TestRunSpec
 from tenuto.model.working_time import BusinessDuration
 
 _NEVER_CHANGES = (("ctx", "input"), ("workflow", "input"))
@@ -140,8 +141,19 @@ class Plan:
         """Whether its instances have search terms."""
 
     def mock_of(self, step_id: str) -> Mock | None:
-        """The mock that replaces a step in a test run."""
-        return None if self.rehearsal is None else self.rehearsal.mock_of(step_id)
+        """The mock that replaces a step in a test run.
+
+        Code that can call no host runs for real, unless there is a mock for it.
+        """
+        if self.rehearsal is None:
+            return None
+        mock = self.rehearsal.mock_of(step_id)
+        planned = self.nodes.get(step_id)
+        if mock is NOT_RUN and planned is not None:
+            config = planned.node.config
+            if isinstance(config, JavaScript) and not config.allow_hosts:
+                return None
+        return mock
 
     def __getitem__(self, node: str) -> PlannedNode:
         return self.nodes[node]

@@ -7,13 +7,12 @@ from typing import NamedTuple
 
 from tenuto.definition.report import Place, Report
 from tenuto.model.errors import Problem
-from tenuto.model.graph import DataQuery, Definition, Http, Node
+from tenuto.model.graph import DataQuery, Definition, Node
 
 NOT_AVAILABLE = "NOT_AVAILABLE"
 
 _TYPES: dict[type, str] = {
     DataQuery: "TEN-1904",
-    Http: "TEN-1905",
 }
 
 

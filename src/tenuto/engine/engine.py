@@ -48,6 +48,7 @@ from tenuto.ports import Clock, Ids, Sender
 from tenuto.store.parts.turns import EventResult
 from tenuto.store.protocol import Store
 from tenuto.store.row_sizes import RowSizes
+from tenuto.targets.gate import Gate
 from tenuto.tasks.registry import Registry
 
 log = logging.getLogger("tenuto.engine")
@@ -77,14 +78,16 @@ class Engine:
         notes: Notes | None = None,
         executors: Executors | None = None,
         vault: Vault | None = None,
+        gate: Gate | None = None,
     ) -> None:
         """Without a `sender` webhook deliveries wait for a process that has one.
 
         `decide` is the core, or a wrapper of it. `notes` are where the process notes what it
         decides on; None: nowhere. `executors` do the work of built-in tasks, and are closed with
-        the engine; steps of a type that has none fail. `vault` has the secrets; None: there are no
-        keys that open them.
+        the engine; steps of a type that has none fail. `gate` admits their requests. `vault` has
+        the secrets; None: there are no keys that open them.
         """
+        self.gate = gate or Gate(store, clock, ids)
         self.vault = vault or Vault(store, clock)
         self.seals = self.vault.seals
         self.executors: Executors = executors or {}
@@ -108,6 +111,7 @@ class Engine:
             ids=ids,
             settings=self.settings,
             died=self._loop_died,
+            executors=self.executors,
         )
         self.usage = Usage(shared)
         self.definitions = Definitions(shared, self.usage.admit_document)
@@ -121,7 +125,6 @@ class Engine:
             self.definitions,
             self.turns,
             self.usage.stored_lines,
-            executors=self.executors,
             secrets=self.secrets,
         )
         resolver = self.definitions.resolver(self.turns.report)
@@ -268,6 +271,7 @@ class Engine:
         await self.outbox.stop()
         for executor in self.executors.values():
             await executor.close()
+        await self.gate.close()
         self.quarantine.close()
         try:
             await self.store.close(self.clock.now(), clean=clean)

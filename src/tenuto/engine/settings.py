@@ -6,7 +6,9 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from tenuto.egress import Allowances
 from tenuto.engine.bounds import DEFAULT_BOUNDS, Bounds
+from tenuto.model.host_limits import HostLimits
 from tenuto.model.policy import (
     DEFAULT_RETRY,
     DEFAULT_TIMEOUT,
@@ -55,6 +57,12 @@ class Settings(Struct, frozen=True, kw_only=True):
     """Whether webhooks may have addresses of no public network, such as this machine."""
     private_targets: bool = False
     """Whether tasks may be pushed to addresses of no public network, such as this machine."""
+    private_networks: dict[str, tuple[str, ...]] = {}
+    """Hosts and networks of no public network that http nodes and code may call, by tenant:
+    `erp.internal`, `*.corp.example`, `10.1.0.0/16`. Those of `*` are for every tenant."""
+    host_limits: dict[str, HostLimits] = {}
+    """Limits of the hosts that http nodes call, by name: `api.example.com`, `*.example.com`, `*`.
+    They hold for each tenant by itself."""
     inbox_retention: float = EVENTS_KEPT.total_seconds()
     """Seconds for which events are kept once their recipients are recorded."""
     instance_retention: float | None = None
@@ -101,3 +109,4 @@ class Settings(Struct, frozen=True, kw_only=True):
             raise ValueError(f"threads is from 1 to {_MOST}")
         if not 1 <= self.store_connections <= _MOST:
             raise ValueError(f"store_connections is from 1 to {_MOST}")
+        Allowances(self.private_networks)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from tenuto.built_in.protocol import Executors
 from tenuto.engine.loops import BackgroundTasks, Loops
 from tenuto.engine.outage import Outage
 from tenuto.engine.settings import Settings
@@ -26,8 +27,10 @@ class Shared:
         ids: Ids,
         settings: Settings,
         died: Callable[[str, BaseException], None],
+        executors: Executors,
     ) -> None:
         """`died` takes the name of a loop that failed, and the error."""
+        self.executors = executors
         self.store = store
         self.registry = registry
         self.clock = clock

@@ -30,6 +30,7 @@
 
   const fetch = (resource, options) => new NewPromise((resolve, reject) => {
     const given = options ?? {};
+    if (canSend === 0) { throw new Failure("fetch: this code may call no host: name them in `allowHosts`"); }
     if (sent >= canSend) { throw new Failure("fetch: more than " + canSend + " requests in one call"); }
     if (inFlight >= atOnce) { throw new Failure("fetch: more than " + atOnce + " requests at once"); }
     const url = text(typeof resource === "object" && resource !== null && "url" in resource ? resource.url : resource);

@@ -95,20 +95,20 @@ Fetch: TypeAlias = Callable[[FetchRequest], Awaitable[FetchResponse]]
 class Figures(Struct, frozen=True, kw_only=True):
     """What a sandbox has done, and what it is doing."""
 
-    calls: int
+    calls: int = 0
     """That have ended."""
-    failures: dict[str, int]
+    failures: dict[str, int] = {}
     """Of these, those that failed, by code."""
-    started: int
+    started: int = 0
     """Processes."""
-    killed: int
+    killed: int = 0
     """Processes that were killed because of their call."""
-    replaced: int
+    replaced: int = 0
     """Processes that were ended since another tenant needed theirs."""
-    busy: int
-    idle: int
-    spare: int
-    waiting: int
+    busy: int = 0
+    idle: int = 0
+    spare: int = 0
+    waiting: int = 0
     """Calls that wait for a process."""
-    seconds: float
+    seconds: float = 0.0
     """Of all calls that have ended."""

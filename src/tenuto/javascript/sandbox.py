@@ -188,6 +188,11 @@ class Sandbox:
         return self._pool.ready
 
     @property
+    def ready(self) -> Ready | None:
+        """What its processes are protected by; None before the first has started."""
+        return self._pool.ready
+
+    @property
     def pids(self) -> tuple[int, ...]:
         """The ids of its processes."""
         return self._pool.pids

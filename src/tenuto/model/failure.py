@@ -45,11 +45,20 @@ JAVASCRIPT_ERROR = "JAVASCRIPT_ERROR"
 JAVASCRIPT_SYNTAX = "JAVASCRIPT_SYNTAX"
 JAVASCRIPT_NEVER_ENDS = "JAVASCRIPT_NEVER_ENDS"
 MEMORY_EXCEEDED = "MEMORY_EXCEEDED"
+INVALID_REQUEST = "INVALID_REQUEST"
+INVALID_RESPONSE = "INVALID_RESPONSE"
+ADDRESS_REFUSED = "ADDRESS_REFUSED"
+CONNECTION_FAILED = "CONNECTION_FAILED"
 
 IN_THE_DEFINITION = frozenset(
     {EXPRESSION_ERROR, INVALID_EVENT, INVALID_INPUT, LOOP_LIMIT, LOOP_SOURCE, NOT_AVAILABLE}
 )
 """Codes whose cause another version of the definition mends; a retry uses the same one."""
+
+
+def status_code(status: int) -> str:
+    """The code of a response whose status is no success: `HTTP_404`."""
+    return f"HTTP_{status}"
 
 
 def failed_child(code: str, details: JSON) -> tuple[str, str, JSON] | None:

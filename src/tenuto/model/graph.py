@@ -145,7 +145,7 @@ class JavaScript(Struct, frozen=True, kw_only=True, tag="javascript"):
     code: str
     """The body of an async function of `(ctx, input, steps)`."""
     input: JSON = None
-    """An object of templates; without one (`has_input` false) it is the workflow's input."""
+    """A template; without one (`has_input` false) it is the workflow's input."""
     has_input: bool = False
     memory_limit: int | None = None
     """Megabytes (of 1,048,576 bytes); None: 64."""
@@ -157,8 +157,8 @@ class DataQuery(Struct, frozen=True, kw_only=True, tag="dataQuery"):
     """Runs a stored query."""
 
     data_query_id: str
-    args: Object | None = None
-    """Names, each with a template; they are bound as parameters."""
+    args: Object | str | None = None
+    """Names, each with a template, or one template; they are bound as parameters."""
 
 
 class HttpAuth(Struct, frozen=True, kw_only=True):

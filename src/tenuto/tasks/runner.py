@@ -215,6 +215,14 @@ class Runner:
         attempt = self._attempts.get(key)
         return attempt is not None and not attempt.has_begun
 
+    def queued(self, instance_id: str) -> frozenset[tuple[str, str, int]]:
+        """Node, iteration and attempt of those of an instance that were started and wait."""
+        return frozenset(
+            key[1:]
+            for key, attempt in self._attempts.items()
+            if key[0] == instance_id and not attempt.has_begun
+        )
+
     def last_heartbeat(self, key: Key) -> object:
         """The details of the last heartbeat of an attempt in flight; None if it had none."""
         attempt = self._attempts.get(key)

@@ -33,6 +33,7 @@ def validate(
 
     async def work() -> int:
         from tenuto.cli import exits
+        from tenuto.cli.code import code_checked
         from tenuto.cli.sources import read_all, refuse
         from tenuto.cli.task_warnings import tasks_around, with_task_warnings
         from tenuto.cli.views.definition import show_valid, unreadable_json, validation_json
@@ -40,7 +41,7 @@ def validate(
         from tenuto.model.errors import InvalidDefinition
 
         try:
-            sources = read_all(files)
+            sources = await code_checked(read_all(files))
         except InvalidDefinition as error:
             if output != "json":
                 raise
@@ -101,6 +102,7 @@ def deploy(
 
     async def work(backend: Backend) -> int:
         from tenuto.cli import exits
+        from tenuto.cli.code import code_checked
         from tenuto.cli.records import split
         from tenuto.cli.sources import read_all, refuse
         from tenuto.cli.task_warnings import (
@@ -113,7 +115,7 @@ def deploy(
         from tenuto.cli.views.terminal import show, show_json, without_log
 
         paths, records = split(files)
-        sources = read_all(paths)
+        sources = await code_checked(read_all(paths))
         # None is saved where one of them has errors, and is not what is saved already.
         faulty = [
             each

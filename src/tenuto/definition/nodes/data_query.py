@@ -14,7 +14,7 @@ DATA_QUERY = NodeType(
     make=DataQuery,
     fields=Fields(
         Field("dataQueryID", "data_query_id", Text(), required=True),
-        Field("args", "args", Template("object", with_secrets=True)),
+        Field("args", "args", Template("object or text", with_secrets=True)),
     ),
     handles=lambda _: (DEFAULT,),
     executes=True,

@@ -17,6 +17,7 @@ from tenuto.model.json import JSON, Object, kind_of
 MOST_BYTES = 100_000_000
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 _SCHEMES = ("https://", "http://")
+_TEMPLATE = re.compile(r"\{\{.*?\}\}", re.DOTALL)
 _BEGINNING = re.compile(r"https?://[^/?#]*", re.IGNORECASE)
 
 
@@ -48,27 +49,27 @@ class _Url(Template):
         text = super().read(value, place)
         if isinstance(text, str) and (problem := _problem(text)) is not None:
             place.wrong("TEN-1602", f"{shown(text)} cannot be called: {problem}")
-            return UNUSABLE
         return text
 
     def schema(self) -> Object:
-        return {"type": "string", "pattern": r"^([Hh][Tt][Tt][Pp][Ss]?://[^/?#]|\s*\{\{)"}
+        scheme = "[Hh][Tt][Tt][Pp][Ss]?"
+        return {"type": "string", "pattern": rf"^({scheme}://[^/?#@]+([/?#]|$)|\s*\{{\{{)"}
 
 
 def _problem(text: str) -> str | None:
-    known, braces, _ = text.partition("{{")
-    if braces and not known.strip():
-        return None
+    known = text.partition("{{")[0]
+    if not known.strip() and known != text:
+        return None  # all of it may come from a template
     if not known.lower().startswith(_SCHEMES):
         return "it does not begin with https:// or http://"
     if any(each.isspace() or each < " " for each in known):
         return "it has a space in it"
-    start = _BEGINNING.match(known)
+    start = _BEGINNING.match(_TEMPLATE.sub("{}", text))
     assert start is not None
     if "@" in start[0]:
         return "it has a user in it"
-    if braces and start.end() == len(known):
-        return None  # the host goes on in the template
+    if "{" in start[0]:
+        return None  # the host is a template
     try:
         parts = urlsplit(start[0])
         named, _ = bool(parts.hostname), parts.port
@@ -85,6 +86,14 @@ def _body(settings: Object, place: Place) -> None:
         kind == "text" and not isinstance(body, str)
     ):
         place.at("body").wrong("TEN-1603", f"`bodyType` is `{kind}`, and this is {kind_of(body)}")
+
+
+def _body_schema(kind: str, shape: str) -> Object:
+    body: JSON = {"anyOf": [{"type": [shape, "null"]}, TEMPLATE]}
+    return {
+        "if": {"properties": {"bodyType": {"const": kind}}, "required": ["bodyType"]},
+        "then": {"properties": {"body": body}},
+    }
 
 
 _AUTH = Record(
@@ -115,4 +124,5 @@ HTTP = NodeType(
     handles=lambda _: (DEFAULT,),
     executes=True,
     rules=_body,
+    rules_schema=(_body_schema("form", "object"), _body_schema("text", "string")),
 )

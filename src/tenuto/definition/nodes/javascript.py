@@ -17,6 +17,16 @@ _LABEL = r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
 _HOST = re.compile(rf"(?:(?:\*\.)?{_LABEL}(?:\.{_LABEL})*|\[[0-9A-Fa-f:.]+\])(?::[0-9]{{1,5}})?\Z")
 
 
+class _Code(Text):
+    """The body of a function; it is parsed where there is a sandbox."""
+
+    def read(self, value: JSON, place: Place) -> object:
+        text = super().read(value, place)
+        if isinstance(text, str):
+            place.report.code[place.path] = text
+        return text
+
+
 class _Host(Text):
     """A host that code may call."""
 
@@ -24,7 +34,6 @@ class _Host(Text):
         text = super().read(value, place)
         if isinstance(text, str) and not _HOST.match(text):
             place.wrong("TEN-1601", f"{shown(text)} is not the name of a host", _meant(text))
-            return UNUSABLE
         return text
 
     def schema(self) -> Object:
@@ -57,8 +66,10 @@ JAVASCRIPT = NodeType(
     step="JAVASCRIPT",
     make=JavaScript,
     fields=Fields(
-        Field("code", "code", Text(), required=True),
-        Field("input", "input", Template("object", with_secrets=True), presence="has_input"),
+        Field("code", "code", _Code(), required=True),
+        Field(
+            "input", "input", Template("object or text", with_secrets=True), presence="has_input"
+        ),
         Field("memoryLimit", "memory_limit", _Megabytes()),
         Field("allowHosts", "allow_hosts", ListOf(_Host())),
     ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
+from tenuto.built_in.protocol import CodeChecker
 from tenuto.engine.definitions.calendars import Calendars
 from tenuto.engine.definitions.declared_tasks import DeclaredTasks
 from tenuto.engine.definitions.plans import Plans
@@ -12,6 +13,7 @@ from tenuto.engine.definitions.policies import TenantPolicies
 from tenuto.engine.definitions.resolver import Resolver
 from tenuto.engine.shared import Shared
 from tenuto.engine.turns.requests import Request
+from tenuto.model.graph import JavaScript
 from tenuto.store.parts.tasks import TasksMark
 
 
@@ -21,7 +23,7 @@ class Definitions:
     def __init__(self, shared: Shared, admit: Callable[[str, int], Awaitable[None]]) -> None:
         """`admit` refuses a document of so many bytes where a tenant has its most."""
         self._shared = shared
-        settings = shared.settings
+        settings, code = shared.settings, shared.executors.get(JavaScript)
         self.declared_tasks = DeclaredTasks(shared.store, shared.registry)
         self.plans = Plans(
             shared.store,
@@ -32,6 +34,7 @@ class Definitions:
             listeners_changed=shared.outbox_hint.set,
             bounds=settings.bounds,
             timeout=timedelta(seconds=settings.task_timeout),
+            code=code if isinstance(code, CodeChecker) else None,
         )
         self.plans.admit = admit
         self.calendars = Calendars(shared)

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from tenuto.definition import check, unavailable
 from tenuto.definition.calendar_places import CalendarPlace, calendar_places
+from tenuto.definition.code_places import CodePlace
 from tenuto.definition.secret_places import SecretUse, secret_places
 from tenuto.definition.slug import slug
 from tenuto.definition.task_places import TaskPlace, task_places
@@ -59,6 +60,8 @@ class Reading(Struct, frozen=True, kw_only=True):
     """The first place of each calendar that it names."""
     secrets: list[SecretUse]
     """The first place of each secret that it names."""
+    code: list[CodePlace]
+    """The code in it, which is not parsed yet."""
 
 
 def read_document(
@@ -88,6 +91,7 @@ def read_document(
         tasks=[] if definition is None else _first_places(definition),
         calendars=[] if definition is None else calendar_places(definition),
         secrets=[] if definition is None else secret_places(definition),
+        code=list(checked.code),
     )
 
 

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
 
-from tenuto.built_in.protocol import Executors
 from tenuto.core import claimed, outstanding
 from tenuto.engine.definitions.definitions import Definitions
 from tenuto.engine.definitions.resolver import Resolver
@@ -50,7 +49,6 @@ class Effects:
         turns: Turns,
         stored_lines: Callable[[str, int], None],
         *,
-        executors: Executors,
         secrets: Secrets,
     ) -> None:
         """`stored_lines` is called with the bytes of lines that a tenant has more."""
@@ -66,7 +64,7 @@ class Effects:
             limits=settings.limits,
             max_threads=settings.threads,
             lines=self.task_logs.keep if settings.task_logs else None,
-            executors=executors,
+            executors=shared.executors,
             secrets=secrets,
         )
         self.timekeeper = Timekeeper(

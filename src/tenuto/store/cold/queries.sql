@@ -135,6 +135,11 @@ UPDATE tenuto.push_targets SET version = :version, state = :state
 WHERE tenant = :tenant AND task_id = :task_id AND version = :version - 1
 RETURNING 1;
 
+-- name: remove_push_target
+-- A state that says nothing any more.
+DELETE FROM tenuto.push_targets
+WHERE tenant = :tenant AND task_id = :task_id AND version = :version;
+
 -------------------------------------------------------------------------------------- bulk operations
 
 -- name: insert_bulk

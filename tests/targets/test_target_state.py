@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tenuto.executions.push_target import (
+from tenuto.model.task_definition import BreakerPolicy, TaskDefinition, TaskLimits
+from tenuto.targets.state import (
     FORGOTTEN_AFTER,
     TargetState,
     allowed,
@@ -12,7 +13,6 @@ from tenuto.executions.push_target import (
     shared,
     taken,
 )
-from tenuto.model.task_definition import BreakerPolicy, TaskDefinition, TaskLimits
 
 NEW = TargetState()
 

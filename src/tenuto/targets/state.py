@@ -1,4 +1,4 @@
-"""The shared state of a push address: circuit breaker, concurrency limit, rate limit.
+"""The shared state of a target of requests: circuit breaker, concurrency limit, rate limit.
 
 Pure: times are milliseconds that are handed in. Each process writes the number of its unanswered
 requests, its share; a share that is not renewed expires, so that a dead process blocks nothing.
@@ -6,22 +6,50 @@ requests, its share; a share that is not renewed expires, so that a dead process
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+import math
+from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tenuto.model.task_definition import TaskDefinition
+from tenuto.model.task_definition import BreakerPolicy, TaskLimits
 
 DEFAULT_CONCURRENCY = 50
-MOST_AT_ONCE = 100
-"""Tasks that are claimed together."""
 FORGOTTEN_AFTER = 15_000
 """Milliseconds after which a share that was not renewed expires."""
 _PATIENCE = 60_000
 """Milliseconds after which another probe is sent, if the one before has no outcome."""
 
+_ROUNDING = 1e-6
+
 BreakerState: TypeAlias = Literal["closed", "open", "half-open"]
+Obstacle: TypeAlias = Literal["breaker", "rate", "concurrency"]
+"""What keeps a request from being sent."""
+
+
+class Policy(Protocol):
+    """The limits of a target; a declared task has them too."""
+
+    @property
+    def limits(self) -> TaskLimits: ...
+
+    @property
+    def breaker(self) -> BreakerPolicy: ...
+
+
+class TargetPolicy(NamedTuple):
+    """The limits of a target that is no declared task."""
+
+    limits: TaskLimits = TaskLimits()
+    breaker: BreakerPolicy = BreakerPolicy()
+
+
+class Hindrance(NamedTuple):
+    """Why no request may be sent now."""
+
+    obstacle: Obstacle
+    until: int | None = None
+    """When one may be sent, if nothing else changes; None: not known."""
 
 
 class Share(Struct, frozen=True, array_like=True):
@@ -32,7 +60,7 @@ class Share(Struct, frozen=True, array_like=True):
 
 
 class TargetState(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The shared state of an address."""
+    """The shared state of a target."""
 
     shares: dict[str, Share] = {}
     tokens: float = 0.0
@@ -63,29 +91,52 @@ def in_flight(state: TargetState, now: int, *, but: str = "") -> int:
     )
 
 
-def allowed(state: TargetState, task: TaskDefinition, process: str, mine: int, now: int) -> int:
+def allowed(state: TargetState, policy: Policy, process: str, mine: int, now: int) -> int:
     """How many requests a process with `mine` unanswered ones may send now."""
-    concurrency = task.limits.concurrency or DEFAULT_CONCURRENCY
-    room = min(concurrency - in_flight(state, now, but=process) - mine, MOST_AT_ONCE)
+    room = _room(state, policy, process, mine, now)
     match breaker_state(state, now):
         case "open":
             return 0
         case "half-open":
-            is_probed = state.probe_at is not None and now - state.probe_at < _PATIENCE
-            room = 0 if is_probed else min(room, 1)
+            room = 0 if _is_probed(state, now) else min(room, 1)
         case "closed":
             pass
-    rate = task.limits.rate_per_second
+    rate = policy.limits.rate_per_second
     if rate is not None:
-        room = min(room, int(_tokens(state, rate, now)))
+        room = min(room, int(_tokens(state, rate, now) + _ROUNDING))
     return max(room, 0)
 
 
+def hindrance(
+    state: TargetState, policy: Policy, process: str, mine: int, now: int
+) -> Hindrance | None:
+    """Why a process with `mine` unanswered requests may send none now; None: it may."""
+    match breaker_state(state, now):
+        case "open":
+            return Hindrance("breaker", state.open_until)
+        case "half-open" if _is_probed(state, now):
+            return Hindrance("breaker")
+        case _:
+            pass
+    if _room(state, policy, process, mine, now) <= 0:
+        return Hindrance("concurrency")
+    rate = policy.limits.rate_per_second
+    missing = 0.0 if rate is None else 1.0 - _tokens(state, rate, now)
+    if rate is None or missing <= _ROUNDING:
+        return None
+    return Hindrance("rate", now + math.ceil(missing / rate * 1000))
+
+
+def is_quiet(state: TargetState) -> bool:
+    """Whether a state says no more than that of a new target."""
+    return not state.shares and not state.failures and state.open_until is None
+
+
 def taken(
-    state: TargetState, task: TaskDefinition, process: str, *, count: int, mine: int, now: int
+    state: TargetState, policy: Policy, process: str, *, count: int, mine: int, now: int
 ) -> TargetState:
     """A process sends `count` requests, and has `mine` unanswered ones with them."""
-    rate = task.limits.rate_per_second
+    rate = policy.limits.rate_per_second
     if rate is not None:
         state = replace(state, tokens=_tokens(state, rate, now) - count, tokens_at=now)
     if count and breaker_state(state, now) == "half-open":
@@ -105,7 +156,7 @@ def shared(state: TargetState, process: str, mine: int, now: int) -> TargetState
 
 
 def ended(
-    state: TargetState, task: TaskDefinition, *, sent_at: int, is_well: bool | None, now: int
+    state: TargetState, policy: Policy, *, sent_at: int, is_well: bool | None, now: int
 ) -> TargetState:
     """A request has ended: the breaker closes, counts a failure, or opens.
 
@@ -124,11 +175,20 @@ def ended(
     if state.open_until is not None and not is_last_probe:
         return state
     failures = state.failures + 1
-    if state.open_until is not None or failures >= task.breaker.failures:
-        until = now + int(task.breaker.open_for)
+    if state.open_until is not None or failures >= policy.breaker.failures:
+        until = now + int(policy.breaker.open_for)
         since = now if state.open_until is None else state.opened_at
         return replace(state, failures=failures, opened_at=since, open_until=until, probe_at=None)
     return replace(state, failures=failures)
+
+
+def _room(state: TargetState, policy: Policy, process: str, mine: int, now: int) -> int:
+    concurrency = policy.limits.concurrency or DEFAULT_CONCURRENCY
+    return concurrency - in_flight(state, now, but=process) - mine
+
+
+def _is_probed(state: TargetState, now: int) -> bool:
+    return state.probe_at is not None and now - state.probe_at < _PATIENCE
 
 
 def _tokens(state: TargetState, rate: float, now: int) -> float:
