@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Self
 
-from tenuto.compose import build_engine, open_store
+from tenuto.compose import build_engine, encrypted, open_store
+from tenuto.encryption.codec import Codec
+from tenuto.encryption.settings import EncryptionSettings
 from tenuto.engine.settings import Settings
 from tenuto.model.checks import refuse_bad_ids
 from tenuto.model.tenants import refuse_bad_tenant
@@ -40,12 +42,20 @@ class Tenuto(EngineWorkspace):
         ids: Ids | None = None,
         tasks: Registry | None = None,
         sender: Sender | None = None,
+        encryption: Codec | EncryptionSettings | None = None,
     ) -> None:
-        """The clock, the ids and the sender of requests are the real ones by default."""
+        """The clock, the ids and the sender of requests are the real ones by default.
+
+        `encryption`: the keys with which definitions with `options.encrypt` are stored.
+        """
         registry = Registry(behind=DEFAULT_REGISTRY) if tasks is None else tasks
         if store is None or isinstance(store, str):
             most = (settings or Settings()).store_connections
-            store = open_store(store, listen_url=listen_url, connections=most)
+            store = open_store(
+                store, listen_url=listen_url, connections=most, encryption=encryption
+            )
+        elif encryption is not None or store.around is None:
+            store = encrypted(store, encryption)
         engine = build_engine(
             store, registry, settings=settings, clock=clock, ids=ids, sender=sender
         )

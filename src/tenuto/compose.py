@@ -12,6 +12,8 @@ from tenuto.ports import SystemClock, SystemIds
 if TYPE_CHECKING:
     from tenuto.access.authenticator import Authenticator, Tokens
     from tenuto.access.oidc import OidcSettings
+    from tenuto.encryption.codec import Codec
+    from tenuto.encryption.settings import EncryptionSettings
     from tenuto.engine.engine import Engine
     from tenuto.engine.membership.note_files import NoteFiles
     from tenuto.engine.settings import Settings
@@ -27,12 +29,34 @@ _LANES = 2
 _SECRET = re.compile(r"(?<=://).*(?=@)|(?<=password=)[^&]*", re.IGNORECASE | re.DOTALL)
 
 
-def open_store(url: str | None, *, listen_url: str | None = None, connections: int = 4) -> Store:
+def open_store(
+    url: str | None,
+    *,
+    listen_url: str | None = None,
+    connections: int = 4,
+    encryption: Codec | EncryptionSettings | None = None,
+) -> Store:
     """The store that `url` names; without one, everything is kept in memory.
 
     `listen_url` is the PostgreSQL server itself where `url` names a pooler in front of it;
     `connections` to it are opened at most, beside those of commits and heartbeats.
     """
+    store = _store(url, listen_url=listen_url, connections=connections)
+    return encrypted(store, encryption)
+
+
+def encrypted(store: Store, encryption: Codec | EncryptionSettings | None) -> Store:
+    """The same store; what is encrypted in it is read and written with these keys."""
+    from tenuto.encryption.settings import EncryptionSettings  # noqa: PLC0415
+    from tenuto.encryption.setup import made_codec  # noqa: PLC0415
+    from tenuto.encryption.store import encrypt  # noqa: PLC0415
+
+    if encryption is None or isinstance(encryption, EncryptionSettings):
+        encryption = made_codec(encryption)
+    return encrypt(store, encryption)
+
+
+def _store(url: str | None, *, listen_url: str | None, connections: int) -> Store:
     if url is not None and is_postgres(url):
         from tenuto.store.postgres import PostgresStore  # noqa: PLC0415 - asyncpg only where used
 
@@ -52,8 +76,12 @@ def open_store(url: str | None, *, listen_url: str | None = None, connections: i
     return SqliteStore(sqlite_path(url), lanes=_LANES)
 
 
-def open_reader(url: str) -> Store:
+def open_reader(url: str, encryption: Codec | EncryptionSettings | None = None) -> Store:
     """A store that may be read, and left mail in, while another process has it open."""
+    return encrypted(_reader(url), encryption)
+
+
+def _reader(url: str) -> Store:
     if is_postgres(url):
         from tenuto.store.postgres import PostgresStore  # noqa: PLC0415 - asyncpg only where used
 

@@ -109,6 +109,7 @@ async def _serve(
         None if chosen.store == MEMORY else chosen.store,
         listen_url=chosen.listen_url if is_postgres(chosen.store) else None,
         settings=chosen.engine,
+        encryption=chosen.encryption,
     )
     announce = _announcer(chosen)
     logs = logging_to(form=chosen.log_format, level=chosen.log_level, to=chosen.log_to)

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import Any
 
+from tenuto.cli.backends.encryption import encryption_settings
 from tenuto.compose import MEMORY, is_postgres, open_reader
 from tenuto.model.errors import StoreUnavailable
 from tenuto.ports import SystemClock, SystemIds
@@ -37,9 +38,10 @@ class LateStore(Store):
 
     async def open(self, process_id: str, now: datetime, *, is_guest: bool = False) -> datetime:
         refuse_memory(self.url)
-        store = open_reader(self.url)
+        store = open_reader(self.url, encryption_settings())
         latest = await store.open(process_id, now, is_guest=is_guest)
         self._store = store
+        self.around = store.around
         return latest
 
     async def close(self, now: datetime, *, clean: bool) -> None:
