@@ -59,6 +59,8 @@ class Sealing:
         """By tenant: the patterns of events that definitions with encryption wait for."""
         self.blinded: dict[tuple[str, str, str], set[str]] = {}
         """Pattern, paths and tenant of blinded terms, with the ids of their keys."""
+        self.notified: set[str] = set()
+        """Streams of sealed events that this process has claimed from the outbox."""
         self.missed: set[str] = set()
         """Ids of keys without which an event may have missed a wait."""
         self._told: set[str] = set()
@@ -415,8 +417,15 @@ class SealedOutbox(_Around):
 
     async def claim(self, *args: Any, **named: Any) -> list[OutboxRow]:  # noqa: ANN401
         rows: list[OutboxRow] = await self._inner.claim(*args, **named)
-        opened = self._values.opened_event
-        return [row if row.event is None else replace(row, event=opened(row.event)) for row in rows]
+        return [row if row.event is None else self._opened(row, row.event) for row in rows]
+
+    def _opened(self, row: OutboxRow, event: Event) -> OutboxRow:
+        opened = self._values.opened_event(event)
+        if opened is event:
+            return row
+        # Its deliveries are sealed as it is.
+        self._sealing.notified.add(row.stream)
+        return replace(row, event=opened)
 
     async def stretches(self, asked: Sequence[Stretch]) -> list[list[LogRow]]:
         """Entries; those that cannot be opened stay sealed, which no program can read."""
@@ -435,6 +444,9 @@ class SealedOutbox(_Around):
         sealed = await self._sealing.sealed_among(
             posting.stream for posting in postings if is_of_an_instance(posting.event_id)
         )
+        notified = self._sealing.notified
+        if notified:
+            sealed |= notified
         if sealed:
             seal = self._values.codec.seal
             postings = [
@@ -444,6 +456,7 @@ class SealedOutbox(_Around):
                 for each in postings
             ]
         await self._inner.drain(numbers, postings)
+        notified.clear()  # all claims have ended
 
     async def claim_due(self, *args: Any, **named: Any) -> DuePostings:  # noqa: ANN401
         """Due postings; one that cannot be opened waits for a process that can."""

@@ -6,7 +6,9 @@ from typing import Annotated
 
 import typer
 
-from tenuto.cli.commands.options import Output, perform
+from tenuto.cli.backends.place import STORE
+from tenuto.cli.commands.group import of_no_tenant, on_stores_alone
+from tenuto.cli.commands.options import Output, Store, perform
 
 encryption = typer.Typer(
     name="encryption",
@@ -45,3 +47,27 @@ def generate(
         return exits.DONE
 
     perform(work, output)
+
+
+@encryption.command("status")
+@of_no_tenant
+@on_stores_alone
+def show_status(*, store: Store = STORE, output: Output = "table") -> None:
+    """Count the encrypted values of each key; reads every row that may have one."""
+    from tenuto.cli.encryption import show_status as show_it
+
+    perform(lambda: show_it(store, is_json=output == "json"), output)
+
+
+@encryption.command("reencrypt")
+@of_no_tenant
+@on_stores_alone
+def encrypt_again(*, store: Store = STORE, output: Output = "table") -> None:
+    """Encrypt all encrypted values with the current key.
+
+    Beside running processes, which have to know that key. It may be stopped and started again: what
+    is done stays done. A key of which nothing is left may be removed.
+    """
+    from tenuto.cli.encryption import encrypt_again as do_it
+
+    perform(lambda: do_it(store, is_json=output == "json"), output)
