@@ -42,6 +42,8 @@ from tenuto.store.protocol import Parts
 
 PATTERNS_KEPT: Final = timedelta(seconds=1)
 """How old the known patterns of a tenant may be; a save of new ones takes longer than this."""
+USE_KEPT: Final = timedelta(seconds=60)
+"""How old the knowledge may be that nothing in a store is encrypted."""
 MOST_KNOWN: Final = 20_000
 """Instances of which it is kept in memory whether they are sealed."""
 
@@ -65,6 +67,8 @@ class Sealing:
         """Ids of keys without which an event may have missed a wait."""
         self._told: set[str] = set()
         self._used: set[str] = set()
+        self._looked: tuple[datetime, bool] | None = None
+        """Of a process without keys: whether others encrypt in this store."""
 
     @property
     def is_on(self) -> bool:
@@ -103,6 +107,14 @@ class Sealing:
             return True
         patterns = await self._patterns_of(event.tenant, now)
         return any(fits(pattern, event.pattern) for pattern in patterns)
+
+    async def lacks_keys_for(self, event: Event, now: datetime) -> bool:
+        """Whether an event would have to be sealed, and cannot be, since there are no keys."""
+        if self.is_on:
+            return False
+        if self._looked is None or not self._looked[0] <= now < self._looked[0] + USE_KEPT:
+            self._looked = (now, bool(await self.raw.sealed.keys()))
+        return self._looked[1] and await self.is_event_sealed(event, now)
 
     async def _patterns_of(self, tenant: str, now: datetime) -> tuple[str, ...]:
         known = self._patterns.get(tenant)

@@ -18,6 +18,8 @@ log = logging.getLogger("tenuto.encryption")
 
 EVERY: Final = 5.0
 """Seconds between looks at the file of keys."""
+SETTLED: Final = 3
+"""After so many looks every process has read the file."""
 
 
 def made_codec(settings: EncryptionSettings | None) -> Codec:
@@ -53,9 +55,13 @@ async def follow_keys(
             continue
         seen = now
         try:
-            codec.use(read_keys(settings))
-            log.info("encryption keys: %s; %s encrypts", ", ".join(codec.ids), codec.current)
+            keys = read_keys(settings)
+            # Other processes read the same file: each knows a new key before one encrypts with it.
+            codec.use(sorted(keys, key=lambda key: key.id != codec.current))
             await look_back_again(store)
+            await clock.sleep(SETTLED * every)
+            codec.use(keys)
+            log.info("encryption keys: %s; %s encrypts", ", ".join(codec.ids), codec.current)
         except TenutoError as error:
             # The keys of before stay in use.
             log.error("encryption keys are not read again: %s", error)  # noqa: TRY400

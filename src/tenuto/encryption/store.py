@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from tenuto.encryption.codec import Codec
+from tenuto.encryption.errors import no_keys
 from tenuto.encryption.parts import WRAPPERS, Sealing
 from tenuto.encryption.values import Values
+from tenuto.model.events import Event
 from tenuto.store.protocol import PARTS, Parts, Store
 
 
@@ -37,6 +41,13 @@ def codec_of(store: Store) -> Codec | None:
     """The codec of a store; None if it has none."""
     around = store.around
     return around.sealing.values.codec if isinstance(around, Around) else None
+
+
+async def refuse_plain(store: Store, event: Event, now: datetime) -> None:
+    """EncryptionError for an event that has to be encrypted, in a process without keys."""
+    around = store.around
+    if isinstance(around, Around) and await around.sealing.lacks_keys_for(event, now):
+        raise no_keys()
 
 
 def can_seal(store: Store) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -24,9 +25,15 @@ def generate(
         typer.Argument(metavar="ID", help="The id of the key; else of this day, 2026-11-30."),
     ] = None,
     *,
+    file: Annotated[
+        Path | None,
+        typer.Option(
+            "--file", metavar="FILE", help="Write it there, before the keys that are in it."
+        ),
+    ] = None,
     output: Output = "table",
 ) -> None:
-    """Make an encryption key and print it; it is stored nowhere.
+    """Make an encryption key, and print it or write it into a file of keys.
 
     export TENUTO_ENCRYPTION_KEYS="$(tenuto encryption generate)"
 
@@ -40,7 +47,16 @@ def generate(
         from tenuto.ports import SystemClock
 
         key = new_key(id or SystemClock().now().date().isoformat())
-        if output == "json":
+        if file is not None:
+            from tenuto.cli.key_files import put_first
+
+            ids = put_first(file, key)
+            if output == "json":
+                show_json({"id": key.id, "file": str(file), "ids": [*ids]})
+            else:
+                show(f"{key.id} is the first of {len(ids)} in {file}" if ids[1:] else
+                     f"{key.id} written to {file}")
+        elif output == "json":
             show_json({"id": key.id, "key": key.text})
         else:
             show(key.text)
