@@ -98,16 +98,11 @@ async def test_nothing_is_encrypted_without_keys(tmp_path: Path) -> None:
         assert [problem.code for problem in invalid.value.problems] == ["TEN-1681"]
 
 
-async def test_a_start_by_an_event_waits_for_the_keys(tmp_path: Path) -> None:
+async def test_an_event_that_has_to_be_encrypted_is_refused_without_keys(tmp_path: Path) -> None:
     await _begun(tmp_path)
     async with _app(tmp_path, None) as app:
-        published = await app.publish("secret.wanted", {"n": 7})
-        assert published.started == 1
-    async with _app(tmp_path, KeyRing([K1])) as app:
-
-        async def started() -> bool:
-            listed = await app.engine.store.instances.page(InstanceQuery(definition_id="secret"))
-            return len(listed.items) == 2
-
-        while not await started():
-            await asyncio.sleep(0)
+        for pattern in ("secret.wanted", "paid"):
+            with pytest.raises(Conflict) as refused:
+                await app.publish(pattern, {"n": 7})
+            assert refused.value.code == "TEN-4120"
+        await app.publish("something.else", {"n": 7})

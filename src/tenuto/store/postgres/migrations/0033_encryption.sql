@@ -11,3 +11,10 @@ CREATE TABLE tenuto.encryption_marks (
 );
 
 SELECT tenuto.raise_wall();
+
+-- Made, and removed, by it:
+-- + table encryption_marks encryption_marks
+-- + column encryption_marks kind text
+-- + column encryption_marks name text
+-- + column encryption_marks tenant text
+-- + key encryption_marks tenant,kind,name primary
