@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +13,8 @@ if TYPE_CHECKING:
     from tenuto.access.authenticator import Authenticator, Tokens
     from tenuto.access.oidc import OidcSettings
     from tenuto.built_in.protocol import Executor, Executors
+    from tenuto.encryption.codec import Codec
+    from tenuto.encryption.settings import EncryptionSettings
     from tenuto.engine.engine import Engine
     from tenuto.engine.membership.note_files import NoteFiles
     from tenuto.engine.settings import Settings
@@ -31,12 +32,34 @@ _LANES = 2
 _SECRET = re.compile(r"(?<=://).*(?=@)|(?<=password=)[^&]*", re.IGNORECASE | re.DOTALL)
 
 
-def open_store(url: str | None, *, listen_url: str | None = None, connections: int = 4) -> Store:
+def open_store(
+    url: str | None,
+    *,
+    listen_url: str | None = None,
+    connections: int = 4,
+    encryption: Codec | EncryptionSettings | None = None,
+) -> Store:
     """The store that `url` names; without one, everything is kept in memory.
 
     `listen_url` is the PostgreSQL server itself where `url` names a pooler in front of it;
     `connections` to it are opened at most, beside those of commits and heartbeats.
     """
+    store = _store(url, listen_url=listen_url, connections=connections)
+    return encrypted(store, encryption)
+
+
+def encrypted(store: Store, encryption: Codec | EncryptionSettings | None) -> Store:
+    """The same store; what is encrypted in it is read and written with these keys."""
+    from tenuto.encryption.settings import EncryptionSettings  # noqa: PLC0415
+    from tenuto.encryption.setup import made_codec  # noqa: PLC0415
+    from tenuto.encryption.store import encrypt  # noqa: PLC0415
+
+    if encryption is None or isinstance(encryption, EncryptionSettings):
+        encryption = made_codec(encryption)
+    return encrypt(store, encryption)
+
+
+def _store(url: str | None, *, listen_url: str | None, connections: int) -> Store:
     if url is not None and is_postgres(url):
         from tenuto.store.postgres import PostgresStore  # noqa: PLC0415 - asyncpg only where used
 
@@ -56,8 +79,12 @@ def open_store(url: str | None, *, listen_url: str | None = None, connections: i
     return SqliteStore(sqlite_path(url), lanes=_LANES)
 
 
-def open_reader(url: str) -> Store:
+def open_reader(url: str, encryption: Codec | EncryptionSettings | None = None) -> Store:
     """A store that may be read, and left mail in, while another process has it open."""
+    return encrypted(_reader(url), encryption)
+
+
+def _reader(url: str) -> Store:
     if is_postgres(url):
         from tenuto.store.postgres import PostgresStore  # noqa: PLC0415 - asyncpg only where used
 
@@ -174,9 +201,9 @@ def build_engine(
 
 
 class LateSeals:
-    """Encrypts secrets with the keys of the environment, else with one beside the store.
+    """Encrypts secrets with the keys of a store, else with one beside it.
 
-    Keys are read, and what encrypts is loaded, when there is a secret.
+    What encrypts is loaded when there is a secret.
     """
 
     def __init__(self, store: Store) -> None:
@@ -194,23 +221,11 @@ class LateSeals:
     @property
     def _made(self) -> Seals:
         if self._seals is None:
-            from tenuto.encryption.key_ring import KeyRing  # noqa: PLC0415 - where it is used
-            from tenuto.encryption.secret_seals import SecretSeals  # noqa: PLC0415
-            from tenuto.encryption.settings import EncryptionSettings  # noqa: PLC0415
-            from tenuto.encryption.sources import read_keys  # noqa: PLC0415
+            from tenuto.encryption.codec import NoKeys  # noqa: PLC0415
+            from tenuto.encryption.secret_seals import seals_of  # noqa: PLC0415 - where it is used
+            from tenuto.encryption.store import codec_of  # noqa: PLC0415
 
-            ring = KeyRing(
-                read_keys(
-                    EncryptionSettings(
-                        keys=os.environ.get("TENUTO_ENCRYPTION_KEYS"),
-                        keys_file=os.environ.get("TENUTO_ENCRYPTION_KEYS_FILE"),
-                        keys_command=os.environ.get("TENUTO_ENCRYPTION_KEYS_COMMAND"),
-                    )
-                )
-            )
-            store = self._store
-            path = None if store.is_shared else store.files_at
-            self._seals = SecretSeals(ring, path, is_shared=store.is_shared)
+            self._seals = seals_of(self._store, codec_of(self._store) or NoKeys())
         return self._seals
 
 

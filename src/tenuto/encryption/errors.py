@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tenuto.model.errors import TenutoError
+from tenuto.model.errors import Conflict
 
 NO_KEYS: Final = "TEN-4120"
 BAD_KEYS: Final = "TEN-4121"
@@ -14,7 +14,7 @@ NO_SOURCE: Final = "TEN-4124"
 BAD_CODEC: Final = "TEN-4125"
 
 
-class EncryptionError(TenutoError):
+class EncryptionError(Conflict):
     """Encryption is not possible as it is configured."""
 
     code = NO_KEYS

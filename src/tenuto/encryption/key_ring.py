@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from msgspec import Struct
 
 from tenuto.encryption.envelope import MOST_ID_BYTES, NONCE_BYTES, header_of, opened
-from tenuto.encryption.errors import BAD_KEYS, damaged, key_missing, no_keys
+from tenuto.encryption.errors import BAD_KEYS, CannotOpen, damaged, key_missing, no_keys
 from tenuto.model.errors import InvalidInput, Problem
 from tenuto.ports import random_bytes
 
@@ -27,6 +27,7 @@ KEY_BYTES: Final = 32
 MOST_DERIVED: Final = 4096
 """Derived keys that are kept in memory; beyond that all are dropped, and derived again."""
 _PURPOSE: Final = b"tenuto-seal-1\x00"
+_BLINDING: Final = b"tenuto-blind-1\x00"
 _BETWEEN: Final = re.compile(r"[\s,;]+")
 _COMMENT: Final = re.compile(r"#.*")
 _ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -101,12 +102,23 @@ class KeyRing:
             raise damaged(None)
         key_id, header, nonce, ciphertext = envelope
         if key_id not in self._secrets:
-            known = ", ".join(self._secrets)
-            raise key_missing(key_id, f"it has {known}" if known else "it has no keys")
+            raise self._missing(key_id)
         try:
             return self._cipher(key_id, about).decrypt(nonce, ciphertext, header + about)
         except InvalidTag as error:
             raise damaged(key_id) from error
+
+    def blind(self, value: bytes, about: bytes, key_id: str) -> str | None:
+        """A text that follows from value and key: equal values have equal ones."""
+        secret = self._secrets.get(key_id)
+        if secret is None:
+            raise self._missing(key_id)
+        key = hmac.digest(secret, _BLINDING + about + b"\x01", "sha256")
+        return hmac.digest(key, value, "sha256")[:16].hex()
+
+    def _missing(self, key_id: str) -> CannotOpen:
+        known = ", ".join(self._secrets)
+        return key_missing(key_id, f"it has {known}" if known else "it has no keys")
 
     def _cipher(self, key_id: str, about: bytes) -> AESGCM:
         cipher = self._derived.get((key_id, about))

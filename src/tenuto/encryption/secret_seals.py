@@ -13,10 +13,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from tenuto.encryption.codec import Codec
 from tenuto.encryption.envelope import key_id_of
 from tenuto.encryption.errors import NO_SOURCE, EncryptionError, no_keys
 from tenuto.encryption.key_ring import KeyRing, keys_in, new_key
 from tenuto.ports import random_bytes
+from tenuto.store.protocol import Store
 
 SUFFIX: Final = ".key"
 _PRIVATE: Final = 0o600
@@ -26,10 +28,16 @@ _COMMENT: Final = (
 )
 
 
+def seals_of(store: Store, codec: Codec) -> SecretSeals:
+    """What seals the secrets of a store."""
+    path = None if store.is_shared else store.files_at
+    return SecretSeals(codec, path, is_shared=store.is_shared)
+
+
 class SecretSeals:
     """Seals with the current key of a ring, else with the key of the store."""
 
-    def __init__(self, ring: KeyRing, path: Path | None, *, is_shared: bool) -> None:
+    def __init__(self, ring: Codec, path: Path | None, *, is_shared: bool) -> None:
         """`path` is that of the store's file; None: it is in memory, or on a server."""
         self._ring = ring
         self._path = None if path is None else Path(f"{path}{SUFFIX}")

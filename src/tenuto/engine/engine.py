@@ -10,6 +10,9 @@ from typing import TypeVar
 
 from tenuto.built_in.protocol import Executors
 from tenuto.core import Plan, decide
+from tenuto.encryption.errors import no_keys
+from tenuto.encryption.rotation import look_back_again
+from tenuto.encryption.store import can_seal
 from tenuto.engine.definitions.definitions import Definitions
 from tenuto.engine.effects.effects import Effects
 from tenuto.engine.events.events import Events
@@ -228,6 +231,7 @@ class Engine:
 
     async def _begin_to_work(self) -> int:
         await self.definitions.start()
+        await look_back_again(self.store)
         taken_over = await self.membership.start()
         await self.effects.start()
         self.turns.start_projector()
@@ -311,6 +315,8 @@ class Engine:
         NotFound where it `needs_definition`, and that was removed before.
         """
         self._refuse_unless_working()
+        if plan.encrypts and not can_seal(self.store):
+            raise no_keys()
         await self.usage.refuse_start(tenant)
         chosen = instance_id or self.ids.instance_id(self.clock.now())
         facts = StartFacts(

@@ -19,6 +19,7 @@ the instances that are stored.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -39,6 +40,7 @@ from tenuto.store.parts.members import Members
 from tenuto.store.parts.outbox import Outbox
 from tenuto.store.parts.quarantine import Quarantine
 from tenuto.store.parts.schedules import Schedules
+from tenuto.store.parts.sealed import Sealed
 from tenuto.store.parts.secrets import Secrets
 from tenuto.store.parts.stats import Stats
 from tenuto.store.parts.task_logs import TaskLogs
@@ -76,6 +78,7 @@ class Parts:
     calendars: Calendars
     schedules: Schedules
     secrets: Secrets
+    sealed: Sealed
     stats: Stats
     upkeep: Upkeep
 
@@ -93,6 +96,9 @@ class Store(Parts, ABC):
     """Whether several engine processes may have the store open at once."""
     beat_every: timedelta
     """How often a process of a shared store has to `beat`, so as not to be presumed dead."""
+    around: Callable[[Parts], Parts] | None = None
+    """What stands around its parts, where values are encrypted; each new record of parts gets it
+    too."""
 
     @property
     def files_at(self) -> Path | None:

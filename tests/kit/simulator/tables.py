@@ -13,6 +13,7 @@ KEPT = frozenset(
         "bulk_operations",
         "calendars",
         "dead_letters",
+        "encryption_marks",
         "event_deliveries",
         "events",
         "idempotency_keys",

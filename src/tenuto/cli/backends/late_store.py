@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from tenuto.cli.backends.encryption import encryption_settings
 from tenuto.compose import MEMORY, is_postgres, open_reader, sqlite_path
 from tenuto.model.errors import StoreUnavailable
 from tenuto.ports import SystemClock, SystemIds
@@ -42,9 +43,10 @@ class LateStore(Store):
 
     async def open(self, process_id: str, now: datetime, *, is_guest: bool = False) -> datetime:
         refuse_memory(self.url)
-        store = open_reader(self.url)
+        store = open_reader(self.url, encryption_settings())
         latest = await store.open(process_id, now, is_guest=is_guest)
         self._store = store
+        self.around = store.around
         return latest
 
     async def close(self, now: datetime, *, clean: bool) -> None:

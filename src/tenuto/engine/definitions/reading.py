@@ -18,7 +18,7 @@ from tenuto.definition.code_places import CodePlace
 from tenuto.definition.secret_places import SecretUse, secret_places
 from tenuto.definition.slug import slug
 from tenuto.definition.task_places import TaskPlace, task_places
-from tenuto.engine.definitions.listener_rows import listener_of
+from tenuto.engine.definitions.listener_rows import listener_of, taken_patterns
 from tenuto.engine.definitions.trigger_rows import trigger_rows
 from tenuto.model.errors import Problem
 from tenuto.model.graph import Definition, SubWorkflow
@@ -38,6 +38,8 @@ class Version(Struct, frozen=True, kw_only=True):
     triggers: list[WaitRow]
     children: list[tuple[str, int | None]]
     """The workflows that its steps start; without a version the newest."""
+    sealed_patterns: tuple[str, ...] | None = None
+    """The events that it waits for, if what it stores is encrypted; None: it is not."""
 
 
 class Reading(Struct, frozen=True, kw_only=True):
@@ -110,6 +112,9 @@ def version_of(document: JSON, definition: Definition, tenant: str, now: datetim
         listener=listener_of(definition, digest, now, tenant),
         triggers=trigger_rows(definition, tenant, now),
         children=sorted(children, key=str),
+        sealed_patterns=(
+            tuple(sorted(taken_patterns(definition))) if definition.options.encrypt else None
+        ),
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
 
 from tenuto.core import claimed, outstanding
+from tenuto.encryption.store import can_seal
 from tenuto.engine.definitions.definitions import Definitions
 from tenuto.engine.definitions.resolver import Resolver
 from tenuto.engine.effects.dispatcher import Dispatcher, Others
@@ -92,6 +93,7 @@ class Effects:
                 report=turns.report,
                 spawn=shared.background.spawn,
                 unreadable=self._unreadable_message,
+                may_encrypt=lambda: can_seal(store),
             ),
             unreadable=self._unreadable_message,
             may_start=lambda: self.unreadable.instances_of_messages,
