@@ -170,6 +170,18 @@ class SystemClock:
         return asyncio.get_running_loop().call_later(seconds, function)
 
 
+class Seals(Protocol):
+    """Encrypts values before they reach a store."""
+
+    def seal(self, plain: bytes, about: bytes) -> bytes:
+        """A sealed value, which is opened for the same `about` only; TenutoError: no keys."""
+        ...
+
+    def open(self, sealed: bytes, about: bytes) -> bytes:
+        """What was sealed for `about`; TenutoError: the key is missing, or it is damaged."""
+        ...
+
+
 class SystemIds:
     """Ids from the operating system's randomness."""
 
@@ -202,6 +214,11 @@ class SystemIds:
 
     def short(self) -> str:
         return os.urandom(8).hex()
+
+
+def random_bytes(count: int) -> bytes:
+    """Bytes that cannot be guessed, for keys and nonces."""
+    return os.urandom(count)
 
 
 def _random_bits(count: int) -> int:

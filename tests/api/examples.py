@@ -85,11 +85,13 @@ async def furnished(app: Tenuto, tenant: str) -> Things:
     schedule = await workspace.schedules.save(_schedule(f"schedule-{tenant}", flow, mark))
     source = await workspace.data_sources.save(_data_source(f"source-{tenant}", mark))
     query = await workspace.data_queries.save(_data_query(f"query-{tenant}", source.id, mark))
+    secret = await workspace.secrets.put(f"SECRET_{tenant}", f"value of {mark}")
     ids = {
         "data-sources": source.id,
         "data-queries": query.id,
         "calendars": calendar.id,
         "schedules": schedule.id,
+        "secrets": secret.name,
         "workflows": flow,
         "instances": waiting.id,
         "dead-letters": letter.id,
@@ -170,6 +172,7 @@ def _bodies(things: Things) -> Mapping[str, object]:
         "add_schedule": _schedule("mine", flow),
         "put_schedule": _schedule(things.id_of("schedules"), flow),
         "preview_schedule_document": _schedule("mine", flow),
+        "put_secret": {"value": "a value", "destinations": ["api.example.com"]},
         "put_task": {"id": things.id_of("tasks"), "kind": "pull"},
     }
 

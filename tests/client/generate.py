@@ -33,6 +33,7 @@ from tenuto.client.instance import RemoteInstance
 from tenuto.client.keys import RemoteKeys
 from tenuto.client.listeners import RemoteSubscriptions, RemoteWebhooks
 from tenuto.client.schedules import RemoteCalendars, RemoteSchedules
+from tenuto.client.secrets import RemoteSecrets
 from tenuto.client.task_definitions import RemoteTaskDefinitions
 from tenuto.client.test_runs import RemoteTestRuns
 from tenuto.client.workers import RemoteWorkers
@@ -80,6 +81,7 @@ RESULTS = {
     "SavedWorkflow": "SavedWorkflow",
     "SchedulePreview": "SchedulePreview",
     "SourceTest": "SourceTest",
+    "Secret": "Secret",
     "StartAnswer": "StartResult",
     "StatusAnswer": "StatusAnswer",
     "Subscription": "Subscription",
@@ -155,6 +157,7 @@ from tenuto.workspace.data_values import (
 from tenuto.workspace.schedule_values import (
     ImportedDates, SavedCalendar, SavedSchedule, SchedulePreview, TickRecord, WorkingSpan
 )
+from tenuto.workspace.secret_values import Secret
 from tenuto.workspace.values import (
     BulkOperation, DeclaredTask, DefinitionVersion, ListedTask, Page, SavedWorkflow, Subscription,
     TestRun, Webhook, WorkerStatus, PendingDelivery
@@ -382,6 +385,7 @@ PARTS = {
     "calendars": Face(RemoteCalendars, "SyncCalendars"),
     "data_sources": Face(RemoteDataSources, "SyncDataSources"),
     "data_queries": Face(RemoteDataQueries, "SyncDataQueries"),
+    "secrets": Face(RemoteSecrets, "SyncSecrets"),
     "workers": Face(RemoteWorkers, "SyncWorkers"),
     "bulk": Face(RemoteBulk, "SyncBulk"),
     "test_runs": Face(RemoteTestRuns, "SyncTestRuns"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 INJECTIONS = (
     "' OR '1'='1",
     "' OR 1=1 --",
@@ -236,3 +238,8 @@ MYSQL_WRITES = (
     "INSTALL PLUGIN x SONAME 'x'",
     "SELECT /*! SQL_NO_CACHE */ 1; DELETE FROM stock",
 )
+
+
+def was_left_behind() -> bool:
+    """Whether a statement has made one of its files."""
+    return any(Path("/tmp").glob("tenuto-was-here*"))

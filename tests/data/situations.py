@@ -12,11 +12,11 @@ from urllib.parse import urlsplit
 import apsw
 
 from tenuto.data.databases import Databases, DataSettings, NoSecrets
-from tenuto.data.failures import QueryFailed
+from tenuto.data.failures import QueryFailed, no_secret
 from tenuto.data.named_parameters import split
 from tenuto.data.protocol import SecretValues
 from tenuto.data.source import Bounds, DataSource, Rows
-from tenuto.model.failure import Failure
+from tenuto.model.failure import UNKNOWN_SECRET, Failure
 from tenuto.model.json import JSON, Object
 from tenuto.ports import Clock, SystemClock
 from tests.kit.postgres_database import connected, database_url, fresh_database
@@ -36,7 +36,7 @@ class Secrets:
     async def value(self, tenant: str, name: str, *, destination: str) -> str:
         self.asked.append((tenant, name, destination))
         if name not in self.values:
-            raise LookupError(f"there is no secret {name}")
+            raise no_secret(UNKNOWN_SECRET, f"there is no secret {name}")
         return self.values[name]
 
 

@@ -21,6 +21,7 @@ from tenuto.workspace.events import Events
 from tenuto.workspace.instance import InstanceRef
 from tenuto.workspace.keys import TenantKeys
 from tenuto.workspace.schedules import Schedules
+from tenuto.workspace.secrets import TenantSecrets
 from tenuto.workspace.starting import Starting
 from tenuto.workspace.task_definitions import TaskDefinitions
 from tenuto.workspace.test_runs import TestRuns
@@ -69,6 +70,7 @@ PARTS: dict[str, type] = {
     "calendars": Calendars,
     "data_sources": DataSources,
     "data_queries": DataQueries,
+    "secrets": TenantSecrets,
     "bulk": BulkOperations,
     "test_runs": TestRuns,
     "keys": TenantKeys,
@@ -161,10 +163,15 @@ BY_DATA_QUERY: dict[str, OfWorkspace] = {
     "data_queries.run": lambda mine, id: mine.data_queries.run(id),
     "data_queries.remove": lambda mine, id: mine.data_queries.remove(id),
 }
+BY_SECRET: dict[str, OfWorkspace] = {
+    "secrets.get": lambda mine, name: mine.secrets.get(name),
+    "secrets.remove": lambda mine, name: mine.secrets.remove(name),
+}
 BY_KEY: dict[str, OfWorkspace] = {"keys.revoke": lambda mine, id: mine.keys.revoke(id)}
 BY_ID = (
     *(BY_INSTANCE, BY_DEAD_LETTER, BY_WORKFLOW, BY_EVENT, BY_WEBHOOK, BY_SUBSCRIPTION),
-    *(BY_TASK, BY_BULK, BY_SCHEDULE, BY_CALENDAR, BY_DATA_SOURCE, BY_DATA_QUERY, BY_KEY),
+    *(BY_TASK, BY_BULK, BY_SCHEDULE, BY_CALENDAR, BY_DATA_SOURCE, BY_DATA_QUERY),
+    *(BY_SECRET, BY_KEY),
 )
 
 ONLY_OWN = frozenset(
@@ -186,9 +193,11 @@ ONLY_OWN = frozenset(
         *("definitions.checked", "definitions.create", "definitions.page", "definitions.warnings"),
         "definitions.undeclared",
         *("definitions.unknown_calendars", "definitions.unknown_queries"),
+        "definitions.unknown_secrets",
         *("inbox.latest", "inbox.list", "inbox.publish", "inbox.publish_all"),
         "inbox.publish_given",
         *("keys.create", "keys.list"),
+        *("secrets.put", "secrets.list", "secrets.page"),
         *("starting.begin_many", "starting.begun"),
         *("subscriptions.add", "subscriptions.list"),
         *("task_definitions.add", "task_definitions.list", "task_definitions.put"),

@@ -33,6 +33,7 @@ from tests.tenants.calls import (
     BY_INSTANCE,
     BY_KEY,
     BY_SCHEDULE,
+    BY_SECRET,
     BY_SUBSCRIPTION,
     BY_TASK,
     BY_WEBHOOK,
@@ -74,6 +75,7 @@ def asked_with(theirs: Mirrored) -> list[tuple[dict[str, OfWorkspace], str, str]
         (BY_CALENDAR, "hidden", "nothing"),
         (BY_DATA_SOURCE, "hidden", "nothing"),
         (BY_DATA_QUERY, "hidden", "nothing"),
+        (BY_SECRET, "hidden", "nothing"),
         (BY_WEBHOOK, theirs.webhook, "wh-0000000000000000"),
         (BY_SUBSCRIPTION, theirs.subscription, "sub-0000000000000000"),
     ]
@@ -115,6 +117,7 @@ async def test_nothing_that_can_be_asked_reaches_what_another_tenant_has(town: T
     await town.right.data_sources.save({"id": "hidden", "kind": "sqlite", "file": "a.db"})
     query: Object = {"id": "hidden", "dataSourceId": "hidden", "sql": "SELECT 1"}
     await town.right.data_queries.save(query)
+    await town.right.secrets.put("hidden", "their value")
     operation = await town.right.bulk.start("pause", InstanceFilter(workflow="hidden"))
     key = await town.right.keys.create("theirs", role="viewer")
     # It ends by itself, in the background.

@@ -46,6 +46,7 @@ from tests.tenants.calls import (
     BY_EVENT,
     BY_INSTANCE,
     BY_SCHEDULE,
+    BY_SECRET,
     BY_SUBSCRIPTION,
     BY_TASK,
     BY_WEBHOOK,
@@ -87,6 +88,7 @@ NOT_ONLY_READ = {
     *("schedules.remove", "schedules.pause", "schedules.resume", "schedules.trigger"),
     *("schedules.backfill", "calendars.remove", "calendars.import_dates"),
     *("data_sources.remove", "data_queries.remove"),
+    "secrets.remove",
 }
 
 
@@ -154,6 +156,7 @@ def calls_with(theirs: Mirrored) -> dict[str, Callable[[EngineWorkspace], Awaita
         (BY_CALENDAR, "hidden"),
         (BY_DATA_SOURCE, "hidden"),
         (BY_DATA_QUERY, "hidden"),
+        (BY_SECRET, "hidden"),
         ({"held": lambda mine, id: held_by(mine.engine, mine.tenant, id)}, theirs.waiting),
     ]
     named: dict[str, Callable[[EngineWorkspace], Awaitable[object]]] = {
@@ -185,6 +188,7 @@ async def hide_something(town: Town) -> None:
     )
     query: Object = {"id": "hidden", "dataSourceId": "hidden", "sql": "SELECT 1", "name": SECRET}
     await right.data_queries.save(query)
+    await right.secrets.put("hidden", SECRET, destinations=["hidden.example.com"])
     root = Principal(name="root", kind="local", tenant=RIGHT, role=Role.ADMIN)
     keys = Keys(engine.store, engine.clock, engine.ids)
     await keys.create(root, KeyWish(name=SECRET, role=Role.ADMIN))

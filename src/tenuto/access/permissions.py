@@ -29,6 +29,8 @@ class Permission(StrEnum):
     DATA_READ = "data:read"
     DATA_WRITE = "data:write"
     DATA_RUN = "data:run"
+    SECRETS_READ = "secrets:read"
+    SECRETS_WRITE = "secrets:write"
     DEAD_LETTERS_READ = "dead-letters:read"
     DEAD_LETTERS_WRITE = "dead-letters:write"
     AUDIT_READ = "audit:read"

@@ -13,11 +13,11 @@ class Role(StrEnum):
     """The role of a principal in a tenant."""
 
     VIEWER = "viewer"
-    """Reads everything but keys and the audit log."""
+    """Reads everything but keys, the values of secrets, and the audit log."""
     OPERATOR = "operator"
     """Also runs workflows: starts, steers and decides."""
     EDITOR = "editor"
-    """Also changes definitions, tasks, schedules, calendars, webhooks and data sources."""
+    """Also changes definitions, tasks, schedules, calendars, secrets, data sources and webhooks."""
     ADMIN = "admin"
     """Also manages keys, and reads the audit log and the settings of the service."""
 
@@ -36,6 +36,7 @@ _VIEWER = frozenset(
         Permission.LISTENERS_READ,
         Permission.SCHEDULES_READ,
         Permission.DATA_READ,
+        Permission.SECRETS_READ,
         Permission.DEAD_LETTERS_READ,
         Permission.STATS_READ,
     }
@@ -57,6 +58,7 @@ _EDITOR = _OPERATOR | {
     Permission.SCHEDULES_WRITE,
     Permission.DATA_WRITE,
     Permission.DATA_RUN,
+    Permission.SECRETS_WRITE,
     Permission.TEST_RUNS_RUN,
 }
 _ADMIN = _EDITOR | {Permission.AUDIT_READ, Permission.KEYS_MANAGE, Permission.SETTINGS_READ}

@@ -55,6 +55,11 @@ def schedules(ctx: typer.Context, incomplete: str) -> Completed:
     return _beginning(incomplete, _asked(ctx, _stored_schedules, _served_schedules))
 
 
+def secrets(ctx: typer.Context, incomplete: str) -> Completed:
+    """Names of secrets."""
+    return _beginning(incomplete, _asked(ctx, _stored_secrets, _served_secrets))
+
+
 def calendars(ctx: typer.Context, incomplete: str) -> Completed:
     """Saved calendars."""
     return _beginning(incomplete, _asked(ctx, _stored_calendars, _served_calendars))
@@ -142,6 +147,15 @@ async def _stored_queries(reader: Reader) -> Completed:
 async def _served_queries(client: Client) -> Completed:
     found = await client.data_queries.page(limit=_MOST)
     return [(each.id, each.data_source_id) for each in found.items]
+
+
+async def _stored_secrets(reader: Reader) -> Completed:
+    seen = reader.store.seen_by(reader.tenant)
+    return [(row.name, "") for row in await seen.secrets.page(reader.tenant, limit=_MOST)]
+
+
+async def _served_secrets(client: Client) -> Completed:
+    return [(each.name, "") for each in (await client.secrets.page(limit=_MOST)).items]
 
 
 async def _stored_patterns(reader: Reader) -> Completed:

@@ -41,6 +41,7 @@ from tenuto.cli.served_address import address_file, announced, reachable
 from tenuto.cli.views.terminal import say
 from tenuto.compose import MEMORY, is_postgres
 from tenuto.config.config import Config
+from tenuto.encryption.setup import follow_keys
 from tenuto.logs import instance_lines
 from tenuto.logs.setup import logging_to
 from tenuto.model.errors import TenutoError
@@ -109,6 +110,7 @@ async def _serve(
         None if chosen.store == MEMORY else chosen.store,
         listen_url=chosen.listen_url if is_postgres(chosen.store) else None,
         settings=chosen.engine,
+        encryption=chosen.encryption,
     )
     announce = _announcer(chosen)
     logs = logging_to(form=chosen.log_format, level=chosen.log_level, to=chosen.log_to)
@@ -122,6 +124,10 @@ async def _serve(
             listener.listen()
             url = reachable(url_of(listener))
             here.enter_context(announced(chosen.store, url, needs_key=needs_key))
+            keys = asyncio.create_task(
+                follow_keys(app.engine.store, chosen.encryption, app.engine.clock)
+            )
+            here.callback(keys.cancel)
             if parent is not None:
                 parent.stop_with_it(stopped.set)
                 parent.begun()

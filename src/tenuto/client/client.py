@@ -23,6 +23,7 @@ from tenuto.client.operations import Operations
 from tenuto.client.pages import every, up_to
 from tenuto.client.refusals import error_of
 from tenuto.client.schedules import RemoteCalendars, RemoteSchedules
+from tenuto.client.secrets import RemoteSecrets
 from tenuto.client.shapes import EventAnswer, results_of
 from tenuto.client.task_definitions import RemoteTaskDefinitions
 from tenuto.client.test_runs import RemoteTestRuns
@@ -101,6 +102,8 @@ class Client:
         """Databases that data queries read: save, list, get, uses, test, remove."""
         self.data_queries = RemoteDataQueries(self.operations)
         """Statements that workflows run by their ids: save, list, get, uses, run, remove."""
+        self.secrets = RemoteSecrets(self.operations)
+        """Values that steps use and no record shows: put, list, page, get, remove."""
         self.workers = RemoteWorkers(self.operations)
         """Workers that were seen within the last hour: list, page."""
         self.bulk = RemoteBulk(self.operations)

@@ -27,6 +27,7 @@ from tenuto.workspace.schedule_values import (
     TickRecord,
     WorkingSpan,
 )
+from tenuto.workspace.secret_values import Secret
 from tenuto.workspace.values import (
     BulkOperation,
     DeclaredTask,
@@ -847,6 +848,31 @@ class Operations(OperationsBase):
             fields={"from": from_, "to": to},
             may_overlap=True,
         )
+
+    async def put_secret(
+        self, name: str, *, value: str, destinations: Sequence[str] | None = None
+    ) -> Secret:
+        """Store a secret, new or not; attempts that start from now on get this value."""
+        return await self._ask(
+            Secret,
+            "PUT",
+            f"/secrets/{part(name)}",
+            fields={"value": value, "destinations": destinations},
+        )
+
+    async def list_secrets(
+        self, *, limit: int | None = None, cursor: str | None = None
+    ) -> Page[Secret]:
+        """List secrets, ordered by name: when they were changed, by whom, and what uses them."""
+        return await self._page(Page[Secret], "/secrets", limit, cursor)
+
+    async def get_secret(self, name: str) -> Secret:
+        """Get a secret, without its value: when it was changed, by whom, and what uses it."""
+        return await self._ask(Secret, "GET", f"/secrets/{part(name)}")
+
+    async def remove_secret(self, name: str, *, force: bool | None = None) -> None:
+        """Remove a secret that nothing uses; with `force` also one that is used."""
+        await self._do("DELETE", f"/secrets/{part(name)}", query={"force": force})
 
     async def add_task(self, body: TaskDefinition) -> DeclaredTask:
         """Declare a task that workers claim, or that is pushed to an address."""

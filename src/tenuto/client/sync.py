@@ -24,6 +24,7 @@ from tenuto.client.keys import RemoteKeys
 from tenuto.client.listeners import RemoteSubscriptions, RemoteWebhooks
 from tenuto.client.operations import Operations
 from tenuto.client.schedules import RemoteCalendars, RemoteSchedules
+from tenuto.client.secrets import RemoteSecrets
 from tenuto.client.task_definitions import RemoteTaskDefinitions
 from tenuto.client.test_runs import RemoteTestRuns
 from tenuto.client.workers import RemoteWorkers
@@ -162,6 +163,16 @@ class SyncDataQueries(Face[RemoteDataQueries]):
     uses = waited(RemoteDataQueries.uses)
 
 
+class SyncSecrets(Face[RemoteSecrets]):
+    """Values that steps use and no record shows; no method gives one back."""
+
+    get = waited(RemoteSecrets.get)
+    list = waited(RemoteSecrets.list)
+    page = waited(RemoteSecrets.page)
+    put = waited(RemoteSecrets.put)
+    remove = waited(RemoteSecrets.remove)
+
+
 class SyncWorkers(Face[RemoteWorkers]):
     """Workers that were seen within the last hour."""
 
@@ -280,6 +291,10 @@ class SyncOperations(Face[Operations]):
     import_calendar_dates = waited(Operations.import_calendar_dates)
     add_working_time = waited(Operations.add_working_time)
     get_working_time = waited(Operations.get_working_time)
+    put_secret = waited(Operations.put_secret)
+    list_secrets = waited(Operations.list_secrets)
+    get_secret = waited(Operations.get_secret)
+    remove_secret = waited(Operations.remove_secret)
     add_task = waited(Operations.add_task)
     list_tasks = waited(Operations.list_tasks)
     get_task = waited(Operations.get_task)
@@ -373,6 +388,8 @@ class SyncClient(ClientFace):
         """Databases that data queries read: PostgreSQL, MySQL, SQLite."""
         self.data_queries = SyncDataQueries(self._loop, client.data_queries)
         """Statements with named parameters, which workflows run by their ids."""
+        self.secrets = SyncSecrets(self._loop, client.secrets)
+        """Values that steps use and no record shows; no method gives one back."""
         self.workers = SyncWorkers(self._loop, client.workers)
         """Workers that were seen within the last hour."""
         self.bulk = SyncBulk(self._loop, client.bulk)

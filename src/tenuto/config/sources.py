@@ -23,7 +23,10 @@ from tenuto.model.json_words import in_json_words
 FILE: Final = "tenuto.toml"
 """Read if it is in the working folder and no other file is named."""
 DEFAULT: Final = "default"
-_GROUPS: Final = ("TENUTO_ENGINE_", "TENUTO_OIDC_", "TENUTO_LOG_", "TENUTO_DEV_", "TENUTO_WORKER_")
+_GROUPS: Final = (
+    *("TENUTO_ENGINE_", "TENUTO_OIDC_", "TENUTO_LOG_", "TENUTO_DEV_", "TENUTO_WORKER_"),
+    "TENUTO_ENCRYPTION_",
+)
 """The prefixes of variables that are settings; an unknown one with such a prefix is an error."""
 
 

@@ -11,11 +11,12 @@ from typing import Final
 from msgspec import Struct
 
 from tenuto.data.address import file_of, server_of
-from tenuto.data.failures import refused, unavailable
+from tenuto.data.failures import QueryFailed, no_secret, unavailable
 from tenuto.data.network import Network
 from tenuto.data.pool import IDLE_FOR, Pool
 from tenuto.data.protocol import Connection, Driver, SecretValues
-from tenuto.data.source import DataSource
+from tenuto.data.source import DataSource, Server
+from tenuto.model.failure import SECRET_NOT_ALLOWED, UNKNOWN_SECRET
 from tenuto.ports import Clock, Timer
 
 MOST_POOLS: Final = 500
@@ -36,7 +37,7 @@ class NoSecrets:
     """Where no secrets are kept."""
 
     async def value(self, tenant: str, name: str, *, destination: str) -> str:  # noqa: ARG002
-        raise LookupError(f"there is no secret {name}")
+        raise no_secret(UNKNOWN_SECRET, f"there is no secret {name}")
 
 
 class _Kept(Struct):
@@ -111,15 +112,8 @@ class Databases:
         """What opens connections to a database, with its password as it is now; QueryFailed."""
         if source.kind == "sqlite":
             return self._file(tenant, source)
-        password = ""
-        if source.secret_ref is not None:
-            try:
-                password = await self._secrets.value(
-                    tenant, source.secret_ref, destination=source.id
-                )
-            except LookupError as error:
-                raise refused(str(error.args[0]) if error.args else "no such secret") from None
         server = server_of(source)
+        password = await self._password(tenant, source, server)
         seconds = source.statement_timeout.total_seconds()
         if source.kind == "postgresql":
             from tenuto.data.drivers.postgresql import PostgresqlDriver  # noqa: PLC0415
@@ -144,6 +138,19 @@ class Databases:
             read_only=source.read_only,
             statement_seconds=seconds,
         )
+
+    async def _password(self, tenant: str, source: DataSource, server: Server) -> str:
+        """The secret of a source, which may be for the source, or for its host alone."""
+        if source.secret_ref is None:
+            return ""
+        try:
+            return await self._secrets.value(tenant, source.secret_ref, destination=source.id)
+        except QueryFailed as error:
+            if error.failure.code != SECRET_NOT_ALLOWED:
+                raise
+            shown = f"[{server.host}]" if ":" in server.host else server.host
+            host = f"{shown}:{server.port}"
+            return await self._secrets.value(tenant, source.secret_ref, destination=host)
 
     def _file(self, tenant: str, source: DataSource) -> Driver:
         from tenuto.data.drivers.sqlite import SqliteDriver  # noqa: PLC0415

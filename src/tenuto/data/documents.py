@@ -27,8 +27,10 @@ from tenuto.definition.schemas import Schema
 from tenuto.definition.time_kinds import Span
 from tenuto.model.errors import Problem
 from tenuto.model.json import JSON, Object
+from tenuto.model.secret_place import NAME
 
 ID: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,127}\Z")
+SECRET_NAME: Final = re.compile(NAME.pattern + r"\Z")
 _READ_ONLY: Final = frozenset({"version", "metadata", "usedBy", "problems", "state"})
 _LONGEST_TEXT: Final = 1_000
 MOST_OF_A_SOURCE: Final = 100
@@ -99,7 +101,7 @@ SOURCE_FIELDS: Final = Fields(
     Field("user", "user", Text()),
     Field("tls", "tls", OneOf("verify", "require", "off")),
     Field("file", "file", Text()),
-    Field("secretRef", "secret_ref", Id(ID, "the name of a secret")),
+    Field("secretRef", "secret_ref", Id(SECRET_NAME, "the name of a secret")),
     Field("readOnly", "read_only", Flag()),
     Field("maxConnections", "max_connections", Whole(1, MOST_OF_A_SOURCE)),
     Field("statementTimeout", "statement_timeout", _BoundedSpan(_LONGEST_STATEMENT)),

@@ -11,6 +11,7 @@ from tenuto.model.failure import (
     DATABASE_UNAVAILABLE,
     INVALID_INPUT,
     QUERY_FAILED,
+    SECRET_UNREADABLE,
     TIMEOUT,
     TOO_LARGE,
     TOO_MANY_ROWS,
@@ -86,6 +87,13 @@ def wrong_arguments(problems: Collection[Problem]) -> QueryFailed:
 def unknown_query(id: str, advice: str = "") -> QueryFailed:
     message = f"there is no data query {id}. {advice}".strip()
     return QueryFailed(Failure(code=UNKNOWN_QUERY, message=message, retryable=False))
+
+
+def no_secret(code: str, message: str) -> QueryFailed:
+    """The password of the data source is not given."""
+    # Another process may have the key of one that cannot be read.
+    retryable = code == SECRET_UNREADABLE
+    return QueryFailed(Failure(code=code, message=message, retryable=retryable))
 
 
 def told(text: str, hidden: Collection[str]) -> str:

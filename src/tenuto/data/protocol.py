@@ -46,7 +46,7 @@ class SecretValues(Protocol):
     """The secrets of tenants."""
 
     async def value(self, tenant: str, name: str, *, destination: str) -> str:
-        """The value of a secret for a data source; LookupError says why there is none."""
+        """The value of a secret for a data source, or its host; QueryFailed: there is none."""
         ...
 
 

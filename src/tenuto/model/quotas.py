@@ -27,6 +27,7 @@ class Quotas(Struct, frozen=True, kw_only=True):
     """Versions of one calendar."""
     data_sources: int = 1_000
     data_queries: int = 10_000
+    secrets: int = 1_000
     instances: int = 1_000_000
     """Instances that have not ended."""
     waits: int = 1_000_000

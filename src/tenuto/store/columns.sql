@@ -41,6 +41,10 @@ tenant, id, version, document, created_at, created_by, changed_at, changed_by
 -- A data query.
 tenant, id, version, data_source_id, document, created_at, created_by, changed_at, changed_by
 
+-- fragment: tenant_secret_columns
+-- A secret of a tenant.
+tenant, name, sealed, destinations, changed_at, changed_by
+
 -- fragment: instance_columns
 -- An instance.
 id, tenant, definition_id, definition_version, status, correlation_id, priority, deadline,

@@ -19,6 +19,7 @@ the instances that are stored.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -41,6 +42,8 @@ from tenuto.store.parts.members import Members
 from tenuto.store.parts.outbox import Outbox
 from tenuto.store.parts.quarantine import Quarantine
 from tenuto.store.parts.schedules import Schedules
+from tenuto.store.parts.sealed import Sealed
+from tenuto.store.parts.secrets import Secrets
 from tenuto.store.parts.stats import Stats
 from tenuto.store.parts.task_logs import TaskLogs
 from tenuto.store.parts.tasks import Tasks
@@ -78,6 +81,8 @@ class Parts:
     schedules: Schedules
     data_sources: DataSources
     data_queries: DataQueries
+    secrets: Secrets
+    sealed: Sealed
     stats: Stats
     upkeep: Upkeep
 
@@ -95,6 +100,9 @@ class Store(Parts, ABC):
     """Whether several engine processes may have the store open at once."""
     beat_every: timedelta
     """How often a process of a shared store has to `beat`, so as not to be presumed dead."""
+    around: Callable[[Parts], Parts] | None = None
+    """What stands around its parts, where values are encrypted; each new record of parts gets it
+    too."""
 
     @property
     def files_at(self) -> Path | None:

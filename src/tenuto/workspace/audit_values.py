@@ -16,10 +16,12 @@ from tenuto.store.parts.definitions import DefinitionRow
 from tenuto.workspace.data_values import QueryRun, SavedDataQuery, SavedDataSource, SourceTest
 from tenuto.workspace.protocol import Instance
 from tenuto.workspace.schedule_values import SavedCalendar, SavedSchedule
+from tenuto.workspace.secret_values import Secret
 from tenuto.workspace.values import BulkOperation, Published, Webhook
 
 if TYPE_CHECKING:
     from tenuto.workspace.data_sources import DataQueries, DataSources
+    from tenuto.workspace.secrets import TenantSecrets
     from tenuto.workspace.stored_calendars import StoredCalendars
     from tenuto.workspace.stored_schedules import StoredSchedules
     from tenuto.workspace.task_definitions import Declared, TaskDefinitions
@@ -164,6 +166,23 @@ def source_test(test: SourceTest) -> Object:
     """Whether a database could be connected to."""
     found: Object = {"ok": test.ok}
     return found if test.error is None else {**found, "error": test.error.code}
+
+
+def secret(kept: Secret) -> Object:
+    """A secret, without its value."""
+    return {
+        "name": kept.name,
+        "destinations": None if kept.destinations is None else [*kept.destinations],
+        "changedAt": iso(kept.changed_at),
+        "changedBy": kept.changed_by,
+    }
+
+
+async def secret_before(secrets: TenantSecrets, name: str) -> Object | None:
+    """A secret before the change, without its value; None where there is none."""
+    with suppress(NotFound):
+        return secret(await secrets.get(name))
+    return None
 
 
 def key(row: KeyRow) -> Object:

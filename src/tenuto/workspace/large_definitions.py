@@ -110,7 +110,8 @@ class LargeDefinitions:
         undeclared = await self._definitions.undeclared(reading.tasks)
         unknown = await self._definitions.unknown_calendars(reading.calendars)
         queries = await self._definitions.unknown_queries(reading.queries)
-        return (*reading.problems, *undeclared, *unknown, *queries)
+        secrets = await self._definitions.unknown_secrets(reading.secrets)
+        return (*reading.problems, *undeclared, *unknown, *queries, *secrets)
 
     @property
     def _seen(self) -> Parts:

@@ -42,6 +42,7 @@ from tenuto.workspace.schedule_values import (
     TickRecord,
     WorkingSpan,
 )
+from tenuto.workspace.secret_values import Secret
 from tenuto.workspace.values import (
     ALL_DEAD_LETTERS,
     ANY_INSTANCE,
@@ -251,6 +252,11 @@ class Workspace(Protocol):
     @property
     def data_queries(self) -> DataQueries:
         """Statements that workflows run by their ids."""
+        ...
+
+    @property
+    def secrets(self) -> Secrets:
+        """Values that steps use and no record shows."""
         ...
 
     @property
@@ -813,6 +819,39 @@ class DataQueries(Protocol):
 
     async def list(self) -> list[SavedDataQuery]:
         """Every data query, ordered by id."""
+        ...
+
+
+class Secrets(Protocol):
+    """Values that steps use and no record shows; no method gives one back."""
+
+    async def put(
+        self, name: str, value: str, *, destinations: Sequence[str] | None = None
+    ) -> Secret:
+        """Store a secret, new or not; attempts that start from now on get this value.
+
+        `destinations` are the hosts and data sources that it may be sent to; without them it may
+        stand in the input of every step. InvalidInput, without the value.
+        """
+        ...
+
+    async def get(self, name: str) -> Secret:
+        """A secret, without its value; NotFound."""
+        ...
+
+    async def page(self, *, limit: int = 100, cursor: str | None = None) -> Page[Secret]:
+        """A page of secrets, without their values, ordered by name."""
+        ...
+
+    async def remove(self, name: str, *, force: bool = False) -> None:
+        """Remove a secret; Conflict while something names it, unless `force`. NotFound.
+
+        Attempts that start after that and need it fail with `UNKNOWN_SECRET`.
+        """
+        ...
+
+    async def list(self) -> list[Secret]:
+        """Every secret, without its value, ordered by name."""
         ...
 
 

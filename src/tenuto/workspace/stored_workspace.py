@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from tenuto.workspace.definitions import Definitions
     from tenuto.workspace.events import Events
     from tenuto.workspace.keys import TenantKeys
+    from tenuto.workspace.secrets import TenantSecrets
     from tenuto.workspace.stored_calendars import StoredCalendars
     from tenuto.workspace.stored_instance import StoredInstance
     from tenuto.workspace.webhooks import Subscriptions, Webhooks
@@ -314,6 +315,13 @@ class StoredWorkspace(ABC):
     def _query_runner(self) -> QueryRunner | None:
         """What runs data queries in this process; None: nothing does."""
         return None
+
+    @property
+    def secrets(self) -> TenantSecrets:
+        """Values that steps use and no record shows: put, list, page, get, remove."""
+        from tenuto.workspace.secrets import TenantSecrets
+
+        return TenantSecrets(self.source, self.tenant, self.actor)
 
     @property
     def workers(self) -> TenantWorkers:

@@ -150,6 +150,8 @@ SELECT 't' || n % 50, 'd' || n, 1, '', n, NULL, n, NULL FROM generate_series(1, 
 INSERT INTO tenuto.data_queries
 SELECT 't' || n % 50, 'q' || n, 1, 'd' || n % 500, '', n, NULL, n, NULL
 FROM generate_series(1, {ROWS}) AS n;
+INSERT INTO tenuto.tenant_secrets
+SELECT 't' || n % 50, 's' || n, '', NULL, n, NULL FROM generate_series(1, {ROWS}) AS n;
 INSERT INTO tenuto.audit_heads SELECT 't' || n, n, '' FROM generate_series(1, {ROWS}) AS n;
 ANALYZE;
 """

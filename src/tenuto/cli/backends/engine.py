@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Final
 
+from tenuto.cli.backends.encryption import encryption_settings
 from tenuto.cli.backends.reader import listen_url
 from tenuto.cli.served_address import IN_USE, with_address
 from tenuto.cli.views.terminal import say
@@ -44,6 +45,7 @@ async def engine(
     app = Tenuto(
         None if store == MEMORY else store,
         listen_url=listen_url(store),
+        encryption=encryption_settings(),
         settings=Settings(
             unknown_tasks="wait",
             stop_grace=GRACE,

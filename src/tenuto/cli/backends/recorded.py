@@ -25,6 +25,7 @@ from tenuto.workspace.schedule_values import (
     SavedSchedule,
     TickRecord,
 )
+from tenuto.workspace.secret_values import Secret
 from tenuto.workspace.values import (
     BulkOperation,
     Published,
@@ -107,6 +108,10 @@ ACTIONS: Final[Mapping[type, Mapping[str, str]]] = {
         "save": "put_data_query",
         "run": "run_data_query",
         "remove": "remove_data_query",
+    },
+    protocol.Secrets: {
+        "put": "put_secret",
+        "remove": "remove_secret",
     },
     protocol.Bulk: {
         "start": "start_bulk",
@@ -349,6 +354,8 @@ def _after(action: str, result: object) -> Object:
             return {"started": len(result) - refused, "refused": refused}
         case list():
             return audit_values.events(result)
+        case Secret():
+            return audit_values.secret(result)
         case SavedSchedule() | SavedCalendar() | ImportedDates() | TickRecord():
             return _of_schedules(result)
         case SavedDataSource() | SavedDataQuery() | QueryRun() | SourceTest():

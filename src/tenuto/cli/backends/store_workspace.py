@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     )
     from tenuto.cli.backends.store_records import (
         StoreDeadLetters,
+        StoreSecrets,
         StoreSubscriptions,
         StoreWebhooks,
     )
@@ -325,6 +326,13 @@ class StoreWorkspace(StoredWorkspace):
         from tenuto.cli.backends.store_parts import StoreSchedules
 
         return StoreSchedules(self)
+
+    @property
+    def secrets(self) -> StoreSecrets:
+        """Values that steps use and no record shows."""
+        from tenuto.cli.backends.store_records import StoreSecrets
+
+        return StoreSecrets(self)
 
     @property
     def calendars(self) -> StoreCalendars:

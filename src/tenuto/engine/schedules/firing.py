@@ -342,7 +342,7 @@ class Firing:
             input=input,
             schedule=ScheduleCause(id=work.row.id, nominal=nominal, tenant=tenant, mark=mark),
         )
-        work.start(started, nominal, at, mark)
+        work.start(started, nominal, at, mark, is_sealed=target.deployed.plan.encrypts)
         return True
 
     def _measure(self, fire: Fire, now: datetime) -> None:
@@ -499,8 +499,16 @@ class _Work:
         self.put(nominal, at, "queued", mark, reason=reason)
         self.queued.append(self._ticks[nominal, False])
 
-    def start(self, started: Started, nominal: datetime, at: datetime, mark: TickMark) -> None:
-        """Send the message that starts a tick."""
+    def start(
+        self,
+        started: Started,
+        nominal: datetime,
+        at: datetime,
+        mark: TickMark,
+        *,
+        is_sealed: bool,
+    ) -> None:
+        """Send the message that starts a tick; whether it is stored encrypted."""
         row = self.row
         id = scheduled_id(row.tenant, row.id, nominal)
         mail = Mail(
@@ -508,6 +516,7 @@ class _Work:
             instance_id=id,
             input=_encode(ScheduledStart(started)),
             created_at=self.now,
+            is_sealed=is_sealed,
         )
         self._mail.append(mail)
         self.put(nominal, at, "started", mark, instance_id=id)
