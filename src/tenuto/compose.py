@@ -296,13 +296,19 @@ def build_query_executor(
     `gate` admits them, and `vault` has the passwords of data sources.
     """
     from tenuto.built_in.data_query import DataQueryExecutor  # noqa: PLC0415 - with an engine
-    from tenuto.data.databases import Databases, DataSettings  # noqa: PLC0415
+    from tenuto.data.databases import Databases  # noqa: PLC0415
+    from tenuto.data.network import Network  # noqa: PLC0415
     from tenuto.data.queries import QueryRunner  # noqa: PLC0415
+    from tenuto.egress import Allowances  # noqa: PLC0415
     from tenuto.engine.settings import Settings  # noqa: PLC0415
 
     settings = settings or Settings()
-    allowed = DataSettings(may_be_private=settings.private_databases, folder=settings.data_folder)
-    databases = Databases(clock, allowed, SourceSecrets(vault))
+    databases = Databases(
+        clock,
+        SourceSecrets(vault),
+        Network(Allowances(settings.private_databases)),
+        folder=settings.data_folder,
+    )
     most = settings.limits.output_bytes
     return DataQueryExecutor(QueryRunner(store, clock, databases, most_bytes=most, gate=gate))
 

@@ -11,11 +11,13 @@ from urllib.parse import urlsplit
 
 import apsw
 
-from tenuto.data.databases import Databases, DataSettings, NoSecrets
+from tenuto.data.databases import Databases, NoSecrets
 from tenuto.data.failures import QueryFailed, no_secret
 from tenuto.data.named_parameters import split
+from tenuto.data.network import Network, Resolver
 from tenuto.data.protocol import SecretValues
 from tenuto.data.source import Bounds, DataSource, Rows
+from tenuto.egress import Allowances
 from tenuto.model.failure import UNKNOWN_SECRET, Failure
 from tenuto.model.json import JSON, Object
 from tenuto.ports import Clock, SystemClock
@@ -78,12 +80,16 @@ async def asking(
     secrets: SecretValues | None = None,
     clock: Clock | None = None,
     may_be_private: bool = True,
+    resolver: Resolver | None = None,
 ) -> AsyncIterator[Asking]:
     """Connections to a data source, as long as the block lasts."""
-    settings = DataSettings(
-        may_be_private=may_be_private, folder=None if folder is None else str(folder)
+    private = {"default": ("127.0.0.0/8",)} if may_be_private else {}
+    databases = Databases(
+        clock or SystemClock(),
+        secrets or NoSecrets(),
+        Network(Allowances(private), resolver),
+        folder=None if folder is None else str(folder),
     )
-    databases = Databases(clock or SystemClock(), settings, secrets or NoSecrets())
     try:
         yield Asking(databases, source)
     finally:

@@ -135,18 +135,19 @@ def _missing(chosen: Mapping[str, object]) -> Iterator[Problem]:
 
 def _unusable(chosen: Mapping[str, object], origins: Mapping[str, str]) -> Iterator[Problem]:
     """Settings whose values have the right type, and cannot be used all the same."""
-    name = "engine.private_networks"
-    if name not in chosen:
-        return
-    try:
-        Settings(private_networks=cast("Mapping[str, tuple[str, ...]]", chosen[name]))
-    except ValueError as error:
-        yield Problem(
-            code="TEN-2632",
-            path=origins[name],
-            message=f"{name}: {error}",
-            advice="List names of hosts and networks, such as erp.internal and 10.1.0.0/16.",
-        )
+    for field in ("private_networks", "private_databases"):
+        name = f"engine.{field}"
+        if name not in chosen:
+            continue
+        try:
+            Settings(**{field: cast("Any", chosen[name])})
+        except ValueError as error:
+            yield Problem(
+                code="TEN-2632",
+                path=origins[name],
+                message=f"{name}: {error}",
+                advice="List names of hosts and networks, such as erp.internal and 10.1.0.0/16.",
+            )
 
 
 def _tables() -> set[str]:

@@ -24,15 +24,6 @@ MOST_POOLS: Final = 500
 _FILE_THREADS: Final = 8
 
 
-class DataSettings(Struct, frozen=True, kw_only=True):
-    """What the operator allows."""
-
-    may_be_private: bool = False
-    """Whether databases may have private addresses, such as this machine."""
-    folder: str | None = None
-    """Where SQLite files are, in a folder for each tenant; None: there are none."""
-
-
 class NoSecrets:
     """Where no secrets are kept."""
 
@@ -51,15 +42,16 @@ class Databases:
     def __init__(
         self,
         clock: Clock,
-        settings: DataSettings,
         secrets: SecretValues,
+        network: Network,
         *,
-        network: Network | None = None,
+        folder: str | None = None,
     ) -> None:
+        """`folder`: where SQLite files are, in one for each tenant; None: there are none."""
         self._clock = clock
-        self._settings = settings
+        self._folder = folder
         self._secrets = secrets
-        self._network = network or Network(may_be_private=settings.may_be_private)
+        self._network = network
         self._pools: OrderedDict[tuple[str, str], _Kept] = OrderedDict()
         self._threads: ThreadPoolExecutor | None = None
         self._timer: Timer | None = None
@@ -120,7 +112,7 @@ class Databases:
 
             return PostgresqlDriver(
                 server,
-                names=self._network,
+                names=self._network.of(tenant),
                 password=password,
                 read_only=source.read_only,
                 statement_seconds=seconds,
@@ -133,7 +125,7 @@ class Databases:
             ) from None
         return MysqlDriver(
             server,
-            names=self._network,
+            names=self._network.of(tenant),
             password=password,
             read_only=source.read_only,
             statement_seconds=seconds,
@@ -155,8 +147,7 @@ class Databases:
     def _file(self, tenant: str, source: DataSource) -> Driver:
         from tenuto.data.drivers.sqlite import SqliteDriver  # noqa: PLC0415
 
-        folder = self._settings.folder
-        if folder is None:
+        if self._folder is None:
             raise unavailable(
                 "this service reads no SQLite files: its operator has not set engine.data_folder",
                 retryable=False,
@@ -164,7 +155,7 @@ class Databases:
         if self._threads is None:
             self._threads = ThreadPoolExecutor(_FILE_THREADS, thread_name_prefix="tenuto data")
         return SqliteDriver(
-            Path(folder) / tenant,
+            Path(self._folder) / tenant,
             file_of(source),
             self._threads,
             self._clock.ticks,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from tenuto.data.failures import unavailable
 from tenuto.data.source import Server
-from tenuto.egress import address_problem
+from tenuto.egress import Allowance, Allowances
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,22 +32,14 @@ class Resolver(Protocol):
 class Network:
     """Finds the addresses of hosts that may be connected to."""
 
-    def __init__(self, *, may_be_private: bool, resolver: Resolver | None = None) -> None:
-        """With `may_be_private` also private addresses, such as this machine."""
-        self._may_be_private = may_be_private
+    def __init__(self, allowances: Allowances, resolver: Resolver | None = None) -> None:
+        """`allowances`: private hosts and networks, by tenant."""
+        self._allowances = allowances
         self._resolver = resolver
 
-    async def addresses(self, host: str, port: int) -> list[str]:
-        """Addresses that may be connected to; QueryFailed where there are none."""
-        try:
-            found = await self._names().resolve(host, port, socket.AF_UNSPEC)
-        except OSError:
-            raise unavailable(NO_ADDRESS) from None
-        addresses = [str(each["host"]) for each in found]
-        allowed = [each for each in addresses if self._may_be_private or not address_problem(each)]
-        if not allowed:
-            raise unavailable(NO_ADDRESS)
-        return list(dict.fromkeys(allowed))
+    def of(self, tenant: str) -> TenantNetwork:
+        """The network as a tenant may use it."""
+        return TenantNetwork(self._names(), self._allowances.of(tenant))
 
     async def close(self) -> None:
         if self._resolver is not None:
@@ -55,11 +47,32 @@ class Network:
 
     def _names(self) -> Resolver:
         if self._resolver is None:
-            # aiohttp only where a data source is used.
+            # aiohttp only where a data source is used. What may be used is decided for each tenant.
+            from tenuto.egress.allowances import EVERYTHING  # noqa: PLC0415
             from tenuto.egress.lookups import LookUps  # noqa: PLC0415
 
-            self._resolver = LookUps(may_be_private=self._may_be_private)
+            self._resolver = LookUps(EVERYTHING)
         return self._resolver
+
+
+class TenantNetwork(NamedTuple):
+    """Addresses that one tenant may connect to."""
+
+    resolver: Resolver
+    allowance: Allowance
+
+    async def addresses(self, host: str, port: int) -> list[str]:
+        """Addresses that may be connected to; QueryFailed where there are none."""
+        try:
+            found = await self.resolver.resolve(host, port, socket.AF_UNSPEC)
+        except OSError:
+            raise unavailable(NO_ADDRESS) from None
+        is_named = self.allowance.names(host)
+        addresses = dict.fromkeys(str(each["host"]) for each in found)
+        allowed = [each for each in addresses if is_named or self.allowance.admits(each)]
+        if not allowed:
+            raise unavailable(NO_ADDRESS)
+        return allowed
 
 
 class _NamedContext(ssl.SSLContext):

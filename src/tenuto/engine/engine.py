@@ -122,7 +122,7 @@ class Engine:
             store=store, clock=clock, notes=notes or NoNotes(), spawn=shared.background.spawn
         )
         self.turns = Turns(shared, self.definitions, self.quarantine, decide=decide)
-        self.secrets = Secrets(self.vault, self._input_misfit)
+        self.secrets = Secrets(self.vault, self._input_misfit, self._data_source_of)
         self.effects = Effects(
             shared,
             self.definitions,
@@ -432,6 +432,10 @@ class Engine:
     def _input_misfit(self, tenant: str, task_id: str, value: JSON) -> Failure | None:
         check = self.definitions.policies.of(tenant).policy(task_id).check_input
         return None if check is None else check(value).failure
+
+    async def _data_source_of(self, tenant: str, query_id: str) -> str | None:
+        found = await self.store.seen_by(tenant).data_queries.get(tenant, query_id)
+        return None if found is None else found.data_source_id
 
     async def _callback_secret(self, tenant: str) -> str:
         return await self.schedules.callback_secret(tenant)

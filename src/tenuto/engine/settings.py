@@ -58,8 +58,9 @@ class Settings(Struct, frozen=True, kw_only=True):
     """Whether webhooks may have addresses of no public network, such as this machine."""
     private_targets: bool = False
     """Whether tasks may be pushed to addresses of no public network, such as this machine."""
-    private_databases: bool = False
-    """Whether data sources may have addresses of no public network, such as this machine."""
+    private_databases: Mapping[str, tuple[str, ...]] = {}
+    """Hosts and networks of no public network at which data sources may be, by tenant:
+    `db.internal`, `*.corp.example`, `10.2.0.0/16`. Those of `*` are for every tenant."""
     data_folder: str | None = None
     """The folder of SQLite files that data queries may read: `<data_folder>/<tenant>/<file>`; None:
     data sources are databases on servers alone."""
@@ -116,3 +117,4 @@ class Settings(Struct, frozen=True, kw_only=True):
         if not 1 <= self.store_connections <= _MOST:
             raise ValueError(f"store_connections is from 1 to {_MOST}")
         Allowances(self.private_networks)
+        Allowances(self.private_databases)

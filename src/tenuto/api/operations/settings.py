@@ -58,7 +58,6 @@ _SHOWN = frozenset(
         "engine.disable_webhooks_after",
         "engine.private_webhooks",
         "engine.private_targets",
-        "engine.private_databases",
         "engine.host_limits",
         "engine.inbox_retention",
         "engine.instance_retention",
@@ -85,6 +84,7 @@ _OF_THE_MACHINE = frozenset(
         "dev.files",
         "engine.notes_folder",
         "engine.data_folder",
+        "engine.private_databases",
         "engine.private_networks",
     }
 )

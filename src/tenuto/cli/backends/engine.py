@@ -53,7 +53,7 @@ async def engine(
             is_guest=is_guest,
             decision_timeout=None if is_brief else DECISION_TIMEOUT,
             # The user of the command has the store itself: no tenant chooses addresses for them.
-            private_databases=True,
+            private_databases={"*": ("0.0.0.0/0", "::/0")},
             data_folder=os.environ.get("TENUTO_ENGINE_DATA_FOLDER"),
         ),
     )

@@ -354,11 +354,9 @@ def _after(action: str, result: object) -> Object:
             return {"started": len(result) - refused, "refused": refused}
         case list():
             return audit_values.events(result)
-        case Secret():
-            return audit_values.secret(result)
         case SavedSchedule() | SavedCalendar() | ImportedDates() | TickRecord():
             return _of_schedules(result)
-        case SavedDataSource() | SavedDataQuery() | QueryRun() | SourceTest():
+        case Secret() | SavedDataSource() | SavedDataQuery() | QueryRun() | SourceTest():
             return _of_data(result)
         case int():
             return {_COUNTS.get(action, "hastened"): result}
@@ -382,10 +380,14 @@ def _of_schedules(result: SavedSchedule | SavedCalendar | ImportedDates | TickRe
             return {"outcome": result.outcome, "instanceId": result.instance_id}
 
 
-def _of_data(result: SavedDataSource | SavedDataQuery | QueryRun | SourceTest) -> Object:
+def _of_data(
+    result: Secret | SavedDataSource | SavedDataQuery | QueryRun | SourceTest,
+) -> Object:
     from tenuto.workspace import audit_values
 
     match result:
+        case Secret():
+            return audit_values.secret(result)
         case SavedDataSource():
             return audit_values.data_source(result)
         case SavedDataQuery():

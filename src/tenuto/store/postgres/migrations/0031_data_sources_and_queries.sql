@@ -30,3 +30,27 @@ CREATE TABLE tenuto.data_queries (
 CREATE INDEX data_queries_by_source ON tenuto.data_queries (tenant, data_source_id, id);
 
 SELECT tenuto.raise_wall();
+
+-- Made, and removed, by it:
+-- + table data_queries data_queries
+-- + table data_sources data_sources
+-- + column data_queries changed_at bigint
+-- + column data_queries changed_by text
+-- + column data_queries created_at bigint
+-- + column data_queries created_by text
+-- + column data_queries data_source_id text
+-- + column data_queries document bytea
+-- + column data_queries id text
+-- + column data_queries tenant text
+-- + column data_queries version bigint
+-- + column data_sources changed_at bigint
+-- + column data_sources changed_by text
+-- + column data_sources created_at bigint
+-- + column data_sources created_by text
+-- + column data_sources document bytea
+-- + column data_sources id text
+-- + column data_sources tenant text
+-- + column data_sources version bigint
+-- + index data_queries data_queries_by_source
+-- + key data_queries tenant,id primary
+-- + key data_sources tenant,id primary
