@@ -17,7 +17,7 @@ from datetime import timedelta
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-import aiomysql
+import aiomysql  # type: ignore[import-untyped]
 
 from tenuto.data.failures import QueryFailed
 from tenuto.data.source import Bounds, DataSource

@@ -32,24 +32,24 @@ QUERY: Object = {
 }
 
 
-@pytest.mark.parametrize(
-    "document",
-    [
-        SOURCE,
-        {"id": "a", "kind": "mysql", "host": "db.example.com", "database": "d", "user": "u"},
-        {"id": "a", "kind": "mysql", "url": "mariadb://u@[2001:db8::1]:3307/d?tls=require"},
-        {"id": "a", "kind": "sqlite", "url": "sqlite:///orders/stock.db"},
-        {"id": "a", "kind": "sqlite", "file": "stock.db", "readOnly": False},
-        {
-            **SOURCE,
-            "secretRef": "STOCK_PASSWORD",
-            "maxConnections": 3,
-            "statementTimeout": "PT5S",
-            "limits": {"concurrency": 10},
-            "breaker": {"failures": 3, "openFor": "PT1M"},
-        },
-    ],
-)
+SOURCES: list[Object] = [
+    SOURCE,
+    {"id": "a", "kind": "mysql", "host": "db.example.com", "database": "d", "user": "u"},
+    {"id": "a", "kind": "mysql", "url": "mariadb://u@[2001:db8::1]:3307/d?tls=require"},
+    {"id": "a", "kind": "sqlite", "url": "sqlite:///orders/stock.db"},
+    {"id": "a", "kind": "sqlite", "file": "stock.db", "readOnly": False},
+    {
+        **SOURCE,
+        "secretRef": "STOCK_PASSWORD",
+        "maxConnections": 3,
+        "statementTimeout": "PT5S",
+        "limits": {"concurrency": 10},
+        "breaker": {"failures": 3, "openFor": "PT1M"},
+    },
+]
+
+
+@pytest.mark.parametrize("document", SOURCES)
 def test_what_is_read_is_written_again(document: Object) -> None:
     read = read_source(document)
     assert read.problems == ()

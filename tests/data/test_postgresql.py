@@ -21,6 +21,7 @@ from tenuto.model.failure import (
     TOO_MANY_ROWS,
     UNKNOWN_SECRET,
 )
+from tenuto.model.json import Object
 from tenuto.store.postgres.driver import Connection
 from tests.data.corpus import INJECTIONS, POSTGRESQL_WRITES, was_left_behind
 from tests.data.situations import (
@@ -169,7 +170,7 @@ async def test_arguments_have_the_types_that_the_server_finds(reading: Asking) -
         "SELECT :n::bigint AS n, :p::numeric AS p, :at::timestamptz AS at, :day::date AS day, "
         ":id::uuid AS id, :b::bytea AS b, :j::jsonb AS j, :many::text[] AS many, :x::interval AS x"
     )
-    given = {
+    given: Object = {
         "n": "9007199254740993",
         "p": "1.10",
         "at": "2026-11-16T20:31:13.070Z",
@@ -181,7 +182,7 @@ async def test_arguments_have_the_types_that_the_server_finds(reading: Asking) -
         "x": "P1D",
     }
     assert await reading.rows(sql, {**given}) == [given]
-    wrong = {**given, "n": "x", "at": "2026-11-16T20:31:13", "b": "%", "many": "a"}
+    wrong: Object = {**given, "n": "x", "at": "2026-11-16T20:31:13", "b": "%", "many": "a"}
     failure = await reading.failure(sql, wrong)
     assert failure.code == INVALID_INPUT
     assert isinstance(failure.details, dict)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Final, NamedTuple, cast
+from typing import Final, NamedTuple
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from tenuto.data.source import PORTS, DatabaseKind, DataSource, Server, Tls
@@ -125,7 +125,7 @@ def file_of(source: DataSource) -> str:
     if len(file) > _LONGEST_NAME or not _FILE.match(file):
         message = "a file is named by letters, digits, `_`, `-`, `.`, and `/` between folders"
         raise AddressFault(message, field=field)
-    return cast("str", file)
+    return file
 
 
 def check_server(server: Server, *, in_url: bool) -> None:

@@ -38,7 +38,7 @@ class NotShown(ValueError):
     """A value that JSON has nothing for."""
 
 
-def json_value(value: object, depth: int = 0) -> JSON:  # noqa: C901 - a row for each type
+def json_value(value: object, depth: int = 0) -> JSON:
     """A value of a column as JSON; NotShown."""
     match value:
         case None | bool() | str():
@@ -61,6 +61,11 @@ def json_value(value: object, depth: int = 0) -> JSON:  # noqa: C901 - a row for
             return _duration(value)
         case bytes() | bytearray() | memoryview():
             return base64.b64encode(bytes(value)).decode("ascii")
+        case _:
+            return _compound(value, depth)
+
+
+def _compound(value: object, depth: int) -> JSON:
     if depth > _DEEPEST:
         raise NotShown("the value is nested too deeply")
     if isinstance(value, _AS_TEXT):

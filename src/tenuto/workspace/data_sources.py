@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
 
@@ -44,19 +44,6 @@ _MOST_TRIES = 10
 _LONGEST_RUN = 60.0
 """Seconds that a query may take that is tried."""
 _LONGEST_TEST = 10.0
-
-
-class _Row(Protocol):
-    """What the rows of both kinds have."""
-
-    tenant: str
-    id: str
-    version: int
-    document: bytes
-    created_at: Any
-    created_by: str | None
-    changed_at: Any
-    changed_by: str | None
 
 
 R = TypeVar("R", DataSourceRow, DataQueryRow)
@@ -375,7 +362,7 @@ class DataQueries(_Records[DataQueryRow, SavedDataQuery]):
         )
 
 
-def _common(row: _Row, problems: Iterable[Problem]) -> dict[str, Any]:
+def _common(row: DataSourceRow | DataQueryRow, problems: Iterable[Problem]) -> dict[str, Any]:
     return {
         "id": row.id,
         "version": row.version,

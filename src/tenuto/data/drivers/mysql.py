@@ -17,8 +17,8 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 import msgspec
-from pymysql.constants import FIELD_TYPE
-from pymysql.err import Error, MySQLError
+from pymysql.constants import FIELD_TYPE  # type: ignore[import-untyped]
+from pymysql.err import Error, MySQLError  # type: ignore[import-untyped]
 
 from tenuto.data.answers import Answer
 from tenuto.data.drivers.mysql_protocol import (
@@ -220,9 +220,10 @@ def _argument(name: str, value: JSON) -> object:
             return value
         case int() if not _SMALLEST <= value <= _LARGEST:
             raise refused(f":{name} is a whole number of more than 64 bits")
-        case None | int() | float() | str():
+        case list() | dict():
+            return msgspec.json.encode(value).decode()
+        case _:
             return value
-    return msgspec.json.encode(value).decode()
 
 
 def _shown(value: object, column: Column) -> object:

@@ -13,10 +13,10 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
-from aiomysql.connection import Connection
-from pymysql.constants import CLIENT, FIELD_TYPE
-from pymysql.err import OperationalError
-from pymysql.protocol import FieldDescriptorPacket
+from aiomysql.connection import Connection  # type: ignore[import-untyped]
+from pymysql.constants import CLIENT, FIELD_TYPE  # type: ignore[import-untyped]
+from pymysql.err import OperationalError  # type: ignore[import-untyped]
+from pymysql.protocol import FieldDescriptorPacket  # type: ignore[import-untyped]
 
 _PREPARE: Final = 0x16
 _EXECUTE: Final = 0x17
@@ -57,7 +57,11 @@ class StrictConnection(Connection):  # type: ignore[misc]  # aiomysql has no typ
         if self._ssl_context and not self.server_capabilities & CLIENT.SSL:
             raise OperationalError(_NO_TLS, "the server does not speak TLS")
 
-    async def _process_auth(self, plugin_name: str, auth_packet: Any) -> Any:  # noqa: ANN401
+    async def _process_auth(
+        self,
+        plugin_name: str | bytes,
+        auth_packet: Any,  # noqa: ANN401
+    ) -> Any:  # noqa: ANN401
         name = plugin_name.decode() if isinstance(plugin_name, bytes) else plugin_name
         if name == "mysql_clear_password" and not self._secure:
             raise OperationalError(_NO_TLS, "the server asks for the password itself without TLS")
@@ -205,7 +209,7 @@ class _Reader:
         self._at += struct.calcsize(format)
         return found
 
-    def bytes(self) -> bytes:
+    def text(self) -> bytes:
         size = self.number("<B")
         if size == 0xFC:
             size = self.number("<H")
@@ -230,7 +234,7 @@ def _value(reader: _Reader, column: Column) -> object:
         return _moment(reader, column.type)
     if column.type == FIELD_TYPE.TIME:
         return _span(reader)
-    found = reader.bytes()
+    found = reader.text()
     if column.type in (FIELD_TYPE.DECIMAL, FIELD_TYPE.NEWDECIMAL):
         return Decimal(found.decode())
     if column.type == FIELD_TYPE.BIT:

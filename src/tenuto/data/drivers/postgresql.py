@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Final
 
-import asyncpg
+import asyncpg  # type: ignore[import-untyped]
 import msgspec
 
 from tenuto.data.answers import Answer
@@ -35,6 +35,10 @@ from tenuto.model.json import JSON
 
 _AT_ONCE: Final = 500
 """Rows of one round trip."""
+_FETCH: Final = "FETCH FORWARD 500 FROM tenuto_answer"
+_READING: Final = "BEGIN TRANSACTION READ ONLY; SELECT 1"
+"""With a snapshot: from then on the transaction cannot be made one that writes."""
+_WRITING: Final = "BEGIN TRANSACTION READ WRITE"
 _CLOSING: Final = 2.0
 _MOST_ADDRESSES: Final = 3
 _RESET: Final = (
@@ -171,11 +175,7 @@ class PostgresqlConnection:
         self._is_clean = False
         try:
             async with asyncio.timeout(seconds):
-                mode = "READ ONLY" if self._read_only else "READ WRITE"
-                limit = max(int(seconds * 1000), 1)
-                await self._driven.execute(
-                    f"BEGIN TRANSACTION {mode}; SET LOCAL statement_timeout = {limit}; SELECT 1"
-                )
+                await self._driven.execute(_READING if self._read_only else _WRITING)
                 rows = await self._answer(statement, args, bounds)
                 if not self._read_only:
                     await self._driven.execute("COMMIT")
@@ -198,9 +198,8 @@ class PostgresqlConnection:
         self._driven.terminate()
 
     async def _answer(self, statement: Statement, args: Mapping[str, JSON], bounds: Bounds) -> Rows:
-        text = statement.numbered()
         if not self._read_only:
-            prepared = await self._driven.prepare(text)
+            prepared = await self._driven.prepare(statement.numbered())
             bound = _bound(statement, args, prepared.get_parameters())
             names = [each.name for each in prepared.get_attributes()]
             answer = Answer(names, bounds)
@@ -208,11 +207,9 @@ class PostgresqlConnection:
             while rows := await cursor.fetch(_AT_ONCE):
                 answer.add(rows)
             return answer.rows
-        declared = await self._driven.prepare(
-            f"DECLARE tenuto_answer NO SCROLL CURSOR WITHOUT HOLD FOR {text}"
-        )
+        declared = await self._driven.prepare(_cursor_of(statement))
         await declared.fetch(*_bound(statement, args, declared.get_parameters()))
-        fetched = await self._driven.prepare(f"FETCH FORWARD {_AT_ONCE} FROM tenuto_answer")
+        fetched = await self._driven.prepare(_FETCH)
         answer = Answer([each.name for each in fetched.get_attributes()], bounds)
         while True:
             rows = await fetched.fetch()
@@ -232,6 +229,11 @@ class PostgresqlConnection:
             raise
         else:
             self._is_clean = True
+
+
+def _cursor_of(statement: Statement) -> str:
+    """A cursor whose body is the statement of the user: no value is part of the text."""
+    return f"DECLARE tenuto_answer NO SCROLL CURSOR FOR {statement.numbered()}"
 
 
 def _bound(

@@ -263,9 +263,10 @@ def _argument(name: str, value: JSON) -> apsw.SQLiteValue:
             return int(value)
         case int() if not -_LARGEST - 1 <= value <= _LARGEST:
             raise refused(f":{name} is a whole number of more than 64 bits")
-        case None | int() | float() | str():
+        case list() | dict():
+            return msgspec.json.encode(value).decode()
+        case _:
             return value
-    return msgspec.json.encode(value).decode()
 
 
 def _words(error: Exception) -> str:
