@@ -146,6 +146,9 @@ async def test_what_no_attempt_can_mend_is_not_tried_again(
 
 
 async def test_an_unknown_query_is_a_warning_when_saved_and_a_failure_when_run(app: Tenuto) -> None:
+    """A query that does not exist is a warning at save; at run time the step fails with
+    `UNKNOWN_QUERY`.
+    """
     saved = await app.save(query("by-skuu"))
     [problem] = saved.problems
     assert (problem.code, problem.path) == ("TEN-1640", "$.steps[0].dataQueryID")

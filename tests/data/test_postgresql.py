@@ -77,6 +77,7 @@ async def test_no_argument_is_ever_read_as_sql(stock: Postgres, reading: Asking)
 async def test_no_statement_writes_through_a_read_only_source(
     stock: Postgres, reading: Asking
 ) -> None:
+    """A read-only source cannot be written by any statement: the session enforces it."""
     before = await stock.everything()
     for sql in POSTGRESQL_WRITES:
         for text in (sql, f"{sql};", f"/* a */ {sql} -- b", f"SELECT 1; {sql}", f"{sql}; SELECT 1"):
@@ -124,6 +125,9 @@ async def test_a_source_that_may_write_writes_and_rolls_back_what_fails(stock: P
 
 
 async def test_types_are_those_of_json(reading: Asking) -> None:
+    """`args` are bound, never spliced; rows are objects; decimals and big integers are strings,
+    moments as above, bytes base64.
+    """
     rows = await reading.rows(
         """
         SELECT

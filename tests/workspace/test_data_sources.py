@@ -87,6 +87,7 @@ async def test_what_cannot_be_saved_has_all_its_problems_and_no_password(space: 
 
 
 async def test_what_is_used_is_not_removed(space: Workspace) -> None:
+    """A data source that a query names, and a data query that a workflow runs, are not removed."""
     await space.data_sources.save(SOURCE)
     await space.data_queries.save(QUERY)
     await space.deploy(FLOW)
@@ -102,6 +103,11 @@ async def test_what_is_used_is_not_removed(space: Workspace) -> None:
 
 
 async def test_a_query_and_a_source_can_be_tried(space: Workspace) -> None:
+    """`DataSource {id, kind: postgresql|mysql|sqlite, url | fields, secretRef?, readOnly (default
+    true), maxConnections, statementTimeout}`, `DataQuery {id, dataSourceId, sql with :named
+    parameters, parameters: JSON Schema, maxRows (10,000), cache?}`; `POST /data-queries/{id}/run
+    {args}` tries one.
+    """
     await space.data_sources.save(SOURCE)
     await space.data_queries.save(QUERY)
     tested = await space.data_sources.test("stock")

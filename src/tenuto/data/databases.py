@@ -7,6 +7,7 @@ from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
+from weakref import WeakValueDictionary
 
 from msgspec import Struct
 
@@ -21,7 +22,11 @@ from tenuto.ports import Clock, Timer
 
 MOST_POOLS: Final = 500
 """Databases that a process is connected to at once."""
-_FILE_THREADS: Final = 8
+_STATEMENTS_OF_TENANT: Final = 100
+"""Statements of one tenant at once, in one process."""
+_FILE_THREADS: Final = 32
+_FILES_OF_TENANT: Final = 4
+"""Statements of one tenant on files at once: each has a thread, and no tenant has all of them."""
 
 
 class NoSecrets:
@@ -53,6 +58,9 @@ class Databases:
         self._secrets = secrets
         self._network = network
         self._pools: OrderedDict[tuple[str, str], _Kept] = OrderedDict()
+        self._rooms: WeakValueDictionary[tuple[str, bool], asyncio.Semaphore] = (
+            WeakValueDictionary()
+        )
         self._threads: ThreadPoolExecutor | None = None
         self._timer: Timer | None = None
         self._sweep: asyncio.Task[None] | None = None
@@ -63,7 +71,8 @@ class Databases:
         kept = self._pools.get(key)
         if kept is None or kept.version != version:
             driver = _LateDriver(self, tenant, source)
-            pool = Pool(driver, source.max_connections, self._clock.ticks)
+            room = self._room(tenant, is_file=source.kind == "sqlite")
+            pool = Pool(driver, source.max_connections, self._clock.ticks, room)
             self._pools[key] = _Kept(version, pool)
             if kept is not None:
                 await kept.pool.close()
@@ -72,12 +81,6 @@ class Databases:
         if self._timer is None:
             self._timer = self._clock.call_later(IDLE_FOR, self._look)
         return self._pools[key].pool
-
-    async def forget(self, tenant: str, source_id: str) -> None:
-        """A source was removed, or its secret changed."""
-        kept = self._pools.pop((tenant, source_id), None)
-        if kept is not None:
-            await kept.pool.close()
 
     async def close_idle(self) -> None:
         """Close what has not been used for a while."""
@@ -161,6 +164,14 @@ class Databases:
             self._clock.ticks,
             read_only=source.read_only,
         )
+
+    def _room(self, tenant: str, *, is_file: bool) -> asyncio.Semaphore:
+        """The room of a tenant for statements, shared by its sources while there is a pool."""
+        room = self._rooms.get((tenant, is_file))
+        if room is None:
+            size = _FILES_OF_TENANT if is_file else _STATEMENTS_OF_TENANT
+            room = self._rooms[tenant, is_file] = asyncio.Semaphore(size)
+        return room
 
     def _look(self) -> None:
         """Now and then, while there are pools."""

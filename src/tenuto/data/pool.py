@@ -31,9 +31,17 @@ class Lease(NamedTuple):
 class Pool:
     """At most `size` connections of one process."""
 
-    def __init__(self, driver: Driver, size: int, ticks: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        driver: Driver,
+        size: int,
+        ticks: Callable[[], float],
+        of_tenant: asyncio.Semaphore,
+    ) -> None:
+        """`of_tenant`: the room that a tenant has for statements in this process."""
         self._driver = driver
         self._room = asyncio.Semaphore(size)
+        self._of_tenant = of_tenant
         self._ticks = ticks
         self._idle: list[_Idle] = []
         self._is_closed = False
@@ -51,6 +59,11 @@ class Pool:
             except TimeoutError:
                 raise too_busy(seconds) from None
             try:
+                await self._enter_tenant(seconds)
+            except BaseException:
+                self._room.release()
+                raise
+            try:
                 found = None if is_new else self._kept()
                 connection = found or await self._driver.connect(min(seconds, CONNECTING))
                 try:
@@ -58,6 +71,7 @@ class Pool:
                 finally:
                     await self._put_back(connection)
             finally:
+                self._of_tenant.release()
                 self._room.release()
         finally:
             self.in_use -= 1
@@ -72,6 +86,13 @@ class Pool:
         """No statement follows; what still runs closes its connection itself."""
         self._is_closed = True
         await self.close_idle(float("inf"))
+
+    async def _enter_tenant(self, seconds: float) -> None:
+        try:
+            async with asyncio.timeout(seconds):
+                await self._of_tenant.acquire()
+        except TimeoutError:
+            raise too_busy(seconds) from None
 
     def _kept(self) -> Connection | None:
         while self._idle:

@@ -178,10 +178,12 @@ class MysqlConnection:
 
     async def close(self) -> None:
         self._is_clean = False
-        with suppress(Exception):
-            async with asyncio.timeout(_CLOSING):
-                await self._driven.ensure_closed()
-        self._driven.close()
+        try:
+            with suppress(Exception):
+                async with asyncio.timeout(_CLOSING):
+                    await self._driven.ensure_closed()
+        finally:
+            self._driven.close()
 
     async def _answer(self, statement: Statement, args: list[object], bounds: Bounds) -> Rows:
         prepared = await prepare(self._driven, statement.marked())

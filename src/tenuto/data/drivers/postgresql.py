@@ -193,9 +193,11 @@ class PostgresqlConnection:
 
     async def close(self) -> None:
         self._is_clean = False
-        with suppress(Exception):
-            await self._driven.close(timeout=_CLOSING)
-        self._driven.terminate()
+        try:
+            with suppress(Exception):
+                await self._driven.close(timeout=_CLOSING)
+        finally:
+            self._driven.terminate()
 
     async def _answer(self, statement: Statement, args: Mapping[str, JSON], bounds: Bounds) -> Rows:
         if not self._read_only:
