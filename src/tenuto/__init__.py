@@ -48,6 +48,12 @@ if TYPE_CHECKING:
     from tenuto.tasks.registry import task
     from tenuto.tasks.retry import Retry
     from tenuto.tasks.undo import Undo
+    from tenuto.workspace.data_values import (
+        QueryRun,
+        SavedDataQuery,
+        SavedDataSource,
+        SourceTest,
+    )
     from tenuto.workspace.instance import InstanceRef
     from tenuto.workspace.protocol import Instance, Workspace
     from tenuto.workspace.schedule_values import (
@@ -107,7 +113,11 @@ _HOMES = {
     "Published": "tenuto.workspace.values",
     "Result": "tenuto.tasks.output",
     "Retry": "tenuto.tasks.retry",
+    "QueryRun": "tenuto.workspace.data_values",
     "SavedCalendar": "tenuto.workspace.schedule_values",
+    "SavedDataQuery": "tenuto.workspace.data_values",
+    "SavedDataSource": "tenuto.workspace.data_values",
+    "SourceTest": "tenuto.workspace.data_values",
     "SavedSchedule": "tenuto.workspace.schedule_values",
     "ScheduleFilter": "tenuto.workspace.schedule_values",
     "SchedulePreview": "tenuto.workspace.schedule_values",
@@ -201,13 +211,17 @@ __all__ = [
     "Page",
     "Problem",
     "Published",
+    "QueryRun",
     "Result",
     "Retry",
     "SavedCalendar",
+    "SavedDataQuery",
+    "SavedDataSource",
     "SavedSchedule",
     "ScheduleFilter",
     "SchedulePreview",
     "Settings",
+    "SourceTest",
     "Start",
     "Status",
     "StoreUnavailable",

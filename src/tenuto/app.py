@@ -7,7 +7,9 @@ from types import TracebackType
 from typing import Self
 
 from tenuto.built_in.protocol import Executors
-from tenuto.compose import build_engine, open_store
+from tenuto.compose import build_engine, encrypted, open_store
+from tenuto.encryption.codec import Codec
+from tenuto.encryption.settings import EncryptionSettings
 from tenuto.engine.settings import Settings
 from tenuto.model.checks import refuse_bad_ids
 from tenuto.model.tenants import refuse_bad_tenant
@@ -31,7 +33,7 @@ class Tenuto(EngineWorkspace):
     It is the workspace of the program itself: tenant `default`, in the name of `app`.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one for each port
         self,
         store: str | Store | None = None,
         *,
@@ -42,15 +44,22 @@ class Tenuto(EngineWorkspace):
         tasks: Registry | None = None,
         sender: Sender | None = None,
         executors: Executors | None = None,
+        encryption: Codec | EncryptionSettings | None = None,
     ) -> None:
         """The clock, the ids and the sender of requests are the real ones by default.
 
         So are `executors`, which do the work of javascript, http and dataQuery nodes.
+        `encryption`: the keys with which secrets, and instances of definitions with
+        `options.encrypt`, are stored.
         """
         registry = Registry(behind=DEFAULT_REGISTRY) if tasks is None else tasks
         if store is None or isinstance(store, str):
             most = (settings or Settings()).store_connections
-            store = open_store(store, listen_url=listen_url, connections=most)
+            store = open_store(
+                store, listen_url=listen_url, connections=most, encryption=encryption
+            )
+        elif encryption is not None or store.around is None:
+            store = encrypted(store, encryption)
         engine = build_engine(
             store,
             registry,

@@ -7,16 +7,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tenuto.model.errors import StoreUnavailable, TenutoError
+from tenuto.model.failure import SECRET_NOT_ALLOWED, SECRET_UNREADABLE, UNKNOWN_SECRET
 from tenuto.ports import SystemClock, SystemIds
 
 if TYPE_CHECKING:
     from tenuto.access.authenticator import Authenticator, Tokens
     from tenuto.access.oidc import OidcSettings
+    from tenuto.built_in.data_query import DataQueryExecutor
     from tenuto.built_in.protocol import Executor, Executors
+    from tenuto.encryption.codec import Codec
+    from tenuto.encryption.settings import EncryptionSettings
     from tenuto.engine.engine import Engine
     from tenuto.engine.membership.note_files import NoteFiles
+    from tenuto.engine.secrets.vault import Vault
     from tenuto.engine.settings import Settings
-    from tenuto.ports import Caller, Clock, Ids, Sender
+    from tenuto.ports import Caller, Clock, Ids, Seals, Sender
     from tenuto.sandbox.sandbox import Sandbox
     from tenuto.store.protocol import Store
     from tenuto.targets.gate import Gate
@@ -30,12 +35,34 @@ _LANES = 2
 _SECRET = re.compile(r"(?<=://).*(?=@)|(?<=password=)[^&]*", re.IGNORECASE | re.DOTALL)
 
 
-def open_store(url: str | None, *, listen_url: str | None = None, connections: int = 4) -> Store:
+def open_store(
+    url: str | None,
+    *,
+    listen_url: str | None = None,
+    connections: int = 4,
+    encryption: Codec | EncryptionSettings | None = None,
+) -> Store:
     """The store that `url` names; without one, everything is kept in memory.
 
     `listen_url` is the PostgreSQL server itself where `url` names a pooler in front of it;
     `connections` to it are opened at most, beside those of commits and heartbeats.
     """
+    store = _store(url, listen_url=listen_url, connections=connections)
+    return encrypted(store, encryption)
+
+
+def encrypted(store: Store, encryption: Codec | EncryptionSettings | None) -> Store:
+    """The same store; what is encrypted in it is read and written with these keys."""
+    from tenuto.encryption.settings import EncryptionSettings  # noqa: PLC0415
+    from tenuto.encryption.setup import made_codec  # noqa: PLC0415
+    from tenuto.encryption.store import encrypt  # noqa: PLC0415
+
+    if encryption is None or isinstance(encryption, EncryptionSettings):
+        encryption = made_codec(encryption)
+    return encrypt(store, encryption)
+
+
+def _store(url: str | None, *, listen_url: str | None, connections: int) -> Store:
     if url is not None and is_postgres(url):
         from tenuto.store.postgres import PostgresStore  # noqa: PLC0415 - asyncpg only where used
 
@@ -55,8 +82,12 @@ def open_store(url: str | None, *, listen_url: str | None = None, connections: i
     return SqliteStore(sqlite_path(url), lanes=_LANES)
 
 
-def open_reader(url: str) -> Store:
+def open_reader(url: str, encryption: Codec | EncryptionSettings | None = None) -> Store:
     """A store that may be read, and left mail in, while another process has it open."""
+    return encrypted(_reader(url), encryption)
+
+
+def _reader(url: str) -> Store:
     if is_postgres(url):
         from tenuto.store.postgres import PostgresStore  # noqa: PLC0415 - asyncpg only where used
 
@@ -161,12 +192,17 @@ def build_engine(
     # A command that only reads a store loads no engine.
     from tenuto.egress import EgressClient  # noqa: PLC0415
     from tenuto.engine.engine import Engine  # noqa: PLC0415
+    from tenuto.engine.secrets.vault import Vault  # noqa: PLC0415
     from tenuto.engine.settings import Settings  # noqa: PLC0415
+    from tenuto.model.graph import DataQuery  # noqa: PLC0415
     from tenuto.targets.gate import Gate  # noqa: PLC0415
 
     settings = settings or Settings()
     clock, ids = clock or SystemClock(), ids or SystemIds()
-    gate = Gate(store, clock, ids)
+    gate, vault = Gate(store, clock, ids), Vault(store, clock, LateSeals(store))
+    if executors is None:
+        queries = build_query_executor(store, clock, gate, vault, settings)
+        executors = {**build_executors(settings, gate, clock), DataQuery: queries}
     return Engine(
         store,
         registry=registry,
@@ -175,9 +211,64 @@ def build_engine(
         settings=settings,
         sender=sender or EgressClient(settings.allowances(is_all=settings.private_webhooks)),
         notes=_notes(store, settings),
-        executors=build_executors(settings, gate, clock) if executors is None else executors,
+        executors=executors,
         gate=gate,
+        vault=vault,
     )
+
+
+class SourceSecrets:
+    """The passwords of data sources."""
+
+    def __init__(self, vault: Vault) -> None:
+        self._vault = vault
+
+    async def value(self, tenant: str, name: str, *, destination: str) -> str:
+        """The value of a secret for a data source or a host; QueryFailed says why there is none."""
+        from tenuto.data.failures import no_secret  # noqa: PLC0415 - where one is used
+        from tenuto.engine.secrets.vault import (  # noqa: PLC0415
+            NotAllowed,
+            NotGiven,
+            UnknownSecret,
+        )
+
+        try:
+            return await self._vault.value(tenant, name, destination=destination)
+        except UnknownSecret as error:
+            raise no_secret(UNKNOWN_SECRET, str(error)) from None
+        except NotAllowed as error:
+            raise no_secret(SECRET_NOT_ALLOWED, str(error)) from None
+        except NotGiven as error:
+            raise no_secret(SECRET_UNREADABLE, str(error)) from None
+
+
+class LateSeals:
+    """Encrypts secrets with the keys of a store, else with one beside it.
+
+    What encrypts is loaded when there is a secret.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._seals: Seals | None = None
+
+    def seal(self, plain: bytes, about: bytes) -> bytes:
+        """A sealed value, which is opened for the same `about` only; TenutoError: no keys."""
+        return self._made.seal(plain, about)
+
+    def open(self, sealed: bytes, about: bytes) -> bytes:
+        """What was sealed for `about`; TenutoError: the key is missing, or it is damaged."""
+        return self._made.open(sealed, about)
+
+    @property
+    def _made(self) -> Seals:
+        if self._seals is None:
+            from tenuto.encryption.codec import NoKeys  # noqa: PLC0415
+            from tenuto.encryption.secret_seals import seals_of  # noqa: PLC0415 - where it is used
+            from tenuto.encryption.store import codec_of  # noqa: PLC0415
+
+            self._seals = seals_of(self._store, codec_of(self._store) or NoKeys())
+        return self._seals
 
 
 def build_executors(
@@ -205,6 +296,31 @@ def build_executors(
             output_limit=limit,
         )
     return made
+
+
+def build_query_executor(
+    store: Store, clock: Clock, gate: Gate, vault: Vault, settings: Settings | None = None
+) -> DataQueryExecutor:
+    """What does the work of dataQuery nodes, and tries queries.
+
+    `gate` admits them, and `vault` has the passwords of data sources.
+    """
+    from tenuto.built_in.data_query import DataQueryExecutor  # noqa: PLC0415 - with an engine
+    from tenuto.data.databases import Databases  # noqa: PLC0415
+    from tenuto.data.network import Network  # noqa: PLC0415
+    from tenuto.data.queries import QueryRunner  # noqa: PLC0415
+    from tenuto.egress import Allowances  # noqa: PLC0415
+    from tenuto.engine.settings import Settings  # noqa: PLC0415
+
+    settings = settings or Settings()
+    databases = Databases(
+        clock,
+        SourceSecrets(vault),
+        Network(Allowances(settings.private_databases)),
+        folder=settings.data_folder,
+    )
+    most = settings.limits.output_bytes
+    return DataQueryExecutor(QueryRunner(store, clock, databases, most_bytes=most, gate=gate))
 
 
 def build_sandbox() -> Sandbox:

@@ -183,6 +183,18 @@ class SystemClock:
         return asyncio.get_running_loop().call_later(seconds, function)
 
 
+class Seals(Protocol):
+    """Encrypts values before they reach a store."""
+
+    def seal(self, plain: bytes, about: bytes) -> bytes:
+        """A sealed value, which is opened for the same `about` only; TenutoError: no keys."""
+        ...
+
+    def open(self, sealed: bytes, about: bytes) -> bytes:
+        """What was sealed for `about`; TenutoError: the key is missing, or it is damaged."""
+        ...
+
+
 class SystemIds:
     """Ids from the operating system's randomness."""
 
@@ -247,6 +259,11 @@ _READ_AT_ONCE = 4_096
 _RANDOMNESS = _Randomness()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_RANDOMNESS.begin_anew)
+
+
+def random_bytes(count: int) -> bytes:
+    """Bytes that cannot be guessed, for keys and nonces."""
+    return os.urandom(count)
 
 
 def _random_bits(count: int) -> int:

@@ -43,6 +43,9 @@ PARTS: dict[type, str] = {
     protocol.TaskDefinitions: "task_definitions",
     protocol.Schedules: "schedules",
     protocol.Calendars: "calendars",
+    protocol.DataSources: "data_sources",
+    protocol.DataQueries: "data_queries",
+    protocol.Secrets: "secrets",
     protocol.Workers: "workers",
     protocol.Approvals: "approvals",
     protocol.Bulk: "bulk",
@@ -62,6 +65,8 @@ CALCULATES = {"calendars.add"}
 UNKNOWN = "019a8b2c-4d5e-7f60-8a9b-0c1d2e3f4a5b"
 LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
 CALENDAR: Object = {"id": "office", "timezone": "UTC", "week": {"mon": ["09:00-17:00"]}}
+SOURCE: Object = {"id": "stock", "kind": "sqlite", "file": "stock.db"}
+QUERY: Object = {"id": "by-sku", "dataSourceId": "stock", "sql": "SELECT 1 AS one"}
 SCHEDULE: Object = {"id": "daily", "cron": "0 9 * * *", "target": {"workflowId": "wait"}}
 TASK = TaskDefinition(id="charge", kind="pull")
 CALLS: dict[str, Call] = {
@@ -99,6 +104,14 @@ CALLS: dict[str, Call] = {
     "calendars.save": lambda space, _: space.calendars.save(CALENDAR),
     "calendars.import_dates": lambda space, _: space.calendars.import_dates("office", "x"),
     "calendars.remove": lambda space, _: space.calendars.remove("office"),
+    "data_sources.save": lambda space, _: space.data_sources.save(SOURCE),
+    "data_sources.test": lambda space, _: space.data_sources.test("stock"),
+    "data_queries.save": lambda space, _: space.data_queries.save(QUERY),
+    "data_queries.run": lambda space, _: space.data_queries.run("by-sku"),
+    "data_queries.remove": lambda space, _: space.data_queries.remove("by-sku"),
+    "data_sources.remove": lambda space, _: space.data_sources.remove("stock"),
+    "secrets.put": lambda space, _: space.secrets.put("API_KEY", "a value"),
+    "secrets.remove": lambda space, _: space.secrets.remove("API_KEY"),
     "schedules.save": lambda space, _: space.schedules.save(SCHEDULE),
     "schedules.pause": lambda space, _: space.schedules.pause("daily"),
     "schedules.resume": lambda space, _: space.schedules.resume("daily"),

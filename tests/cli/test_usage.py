@@ -193,6 +193,7 @@ LOOKS = {
     *("dead-letters groups", "dead-letters list", "dead-letters show", "doctor"),
     *("events list", "events show", "explain", "history", "keys list", "list", "logs", "schema"),
     *("show", "stats", "subscriptions list", "tasks list", "validate", "verify", "webhooks list"),
+    "secrets list",
     *("workers list", "workflows list", "workflows show"),
 }
 ABOUT_FILES_OR_PROCESSES = {

@@ -114,7 +114,7 @@ def surroundings(draw: st.DrawFn, names: list[str]) -> Document:
             "concurrency": {"limit": 2, "key": "{{ctx.input.k}}", "holdWhileWaiting": True},
             "retention": "P90D",
             "searchable": ["x"],
-            "encrypt": ["x"],
+            "encrypt": {"fields": ["input.y"]},
         },
     }
     chosen = draw(st.sets(st.sampled_from(sorted(possible)), max_size=3))

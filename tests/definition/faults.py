@@ -169,6 +169,17 @@ def item_outside_a_loop(document: Document) -> Expected:
     return "TEN-1032", f"{path}.input"
 
 
+def secret_in_an_operator(document: Document) -> Expected:
+    path = _reached(document, _task("signs", input={"a": ["{{secrets.KEY + 'x'}}"]}))
+    return "TEN-1660", f"{path}.input.a[0]"
+
+
+def secret_where_there_is_none(document: Document) -> Expected:
+    step, path = _step(document, "b")
+    step["when"] = "secrets.KEY"
+    return "TEN-1032", f"{path}.when"
+
+
 def unknown_step_in_an_expression(document: Document) -> Expected:
     path = _reached(document, _task("looks", input={"a": ["{{steps.jion.output}}"]}))
     return "TEN-1057", f"{path}.input.a[0]"
@@ -554,6 +565,8 @@ FAULTS: tuple[Fault, ...] = (
     broken_template,
     event_where_there_is_none,
     item_outside_a_loop,
+    secret_in_an_operator,
+    secret_where_there_is_none,
     unknown_step_in_an_expression,
     quoted_unknown_step,
     body_seen_from_outside,

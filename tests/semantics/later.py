@@ -35,7 +35,6 @@ LATER: Final[dict[str, tuple[str, ...]]] = {
         "Leases are durable",
         "Breaker, bulkhead and rate limit",
     ),
-    "code nodes and secrets": ("`secrets` may stand in",),
     "near misses": ("Inbox retention 7 days",),
     "the service": (
         "React Flow's drawing fields",

@@ -26,6 +26,8 @@ from tenuto.cli.backends.reader import listen_url
 from tenuto.cli.schedule_findings import schedule_findings
 from tenuto.cli.views.terminal import show, show_indented, show_json, styled
 from tenuto.compose import MEMORY, build_sandbox, exposed_files, is_postgres, sqlite_path
+from tenuto.encryption.codec import Codec
+from tenuto.encryption.store import codec_of
 from tenuto.model.codes import CATALOGUE
 from tenuto.model.errors import TenutoError
 from tenuto.model.json import JSON
@@ -169,6 +171,8 @@ async def store_findings(backend: StoreBackend) -> AsyncIterator[Finding]:
         workers, now = await reader.store.members.workers(), reader.clock.now()
         is_pooled, wall = reader.store.is_pooled, await reader.store.upkeep.row_security()
         suspects = await reader.store.quarantine.suspects()
+        used = await reader.store.sealed.keys()
+        codec = codec_of(await reader.store.opened())
     except TenutoError as error:
         yield _failed("store", error)
         return
@@ -180,6 +184,8 @@ async def store_findings(backend: StoreBackend) -> AsyncIterator[Finding]:
         yield _clock(newest.items[0].created_at - now, "the newest instance was made")
     if wall is not None:
         yield _wall(wall)
+    if used or (codec is not None and codec.current is not None):
+        yield _keys(used, codec)
     for suspect in suspects:
         if suspect.is_quarantined:
             yield _quarantined(suspect)
@@ -194,6 +200,24 @@ async def store_findings(backend: StoreBackend) -> AsyncIterator[Finding]:
             advice="Name the database itself in TENUTO_LISTEN_URL: without it other processes "
             "notice changes only when they poll.",
         )
+
+
+def _keys(used: Sequence[str], codec: Codec | None) -> Finding:
+    """The encryption keys in use, and those of them that this process does not have."""
+    known = () if codec is None else codec.ids
+    missing = [key for key in used if key not in known]
+    said = f"values are encrypted with {', '.join(used)}" if used else "no value is encrypted yet"
+    if codec is not None and codec.current is not None:
+        said += f"; {codec.current} encrypts"
+    if not missing:
+        return Finding(what="keys", state="ok", message=said)
+    return Finding(
+        what="keys",
+        state="warning",
+        message=f"{said}; not here: {', '.join(missing)}",
+        advice="Name these keys again in the encryption settings, behind the current one; or, if "
+        "nothing is left of them, run `tenuto encryption reencrypt`.",
+    )
 
 
 def _quarantined(suspect: Suspect) -> Finding:

@@ -42,6 +42,7 @@ from tenuto.cli.sources import Source
 from tenuto.cli.views.terminal import say, show_json
 from tenuto.compose import MEMORY, is_postgres, load_caller, without_password
 from tenuto.config.config import Config
+from tenuto.encryption.setup import follow_keys
 from tenuto.logs import instance_lines
 from tenuto.logs.setup import logging_to
 from tenuto.model.errors import TenutoError
@@ -113,6 +114,7 @@ async def _serve(
         None if chosen.store == MEMORY else chosen.store,
         listen_url=chosen.listen_url if is_postgres(chosen.store) else None,
         settings=chosen.engine,
+        encryption=chosen.encryption,
     )
     load_caller()
     announce = _announcer(chosen)
@@ -127,6 +129,10 @@ async def _serve(
             listener.listen()
             url = reachable(url_of(listener))
             here.enter_context(announced(chosen.store, url, needs_key=needs_key))
+            keys = asyncio.create_task(
+                follow_keys(app.engine.store, chosen.encryption, app.engine.clock)
+            )
+            here.callback(keys.cancel)
             if parent is not None:
                 parent.stop_with_it(stopped.set)
                 parent.begun()

@@ -176,13 +176,13 @@ def _read_document(path: Path) -> Source:
     )
 
 
-def read_input(given: Sequence[str] | None) -> JSON:
-    """The values of `--input`: one document, or fields as NAME=VALUE; None where there is none."""
+def read_input(given: Sequence[str] | None, option: str = "--input") -> JSON:
+    """The values of an option: one document, or fields as NAME=VALUE; None where there is none."""
     if not given:
         return None
     pairs = [_PAIR.match(each) for each in given]
     if len(given) == 1 and pairs[0] is None:
-        return read_json(given[0], "--input")
+        return read_json(given[0], option)
     names = [pair["name"] for pair in pairs if pair is not None]
     wrong = [
         f"{text!r} is not NAME=VALUE" for text, pair in zip(given, pairs, strict=True) if not pair
@@ -191,21 +191,23 @@ def read_input(given: Sequence[str] | None) -> JSON:
     if wrong:
         advice = "Write one JSON document, or each field once as NAME=VALUE, such as orderId=7."
         problems = [
-            Problem(code="TEN-2004", path="--input", message=message, advice=advice)
+            Problem(code="TEN-2004", path=option, message=message, advice=advice)
             for message in wrong
         ]
         raise InvalidInput("the input is neither one document nor fields", problems)
     found: Object = {
-        pair["name"]: _value(pair["value"], pair["name"]) for pair in pairs if pair is not None
+        pair["name"]: _value(pair["value"], pair["name"], option)
+        for pair in pairs
+        if pair is not None
     }
-    _refuse_masked(found, "--input")
+    _refuse_masked(found, option)
     return found
 
 
-def _value(text: str, name: str) -> JSON:
+def _value(text: str, name: str, option: str) -> JSON:
     """JSON, `@FILE` or `-`; else the text itself."""
     if text == "-" or text.startswith("@"):
-        return read_json(text, f"--input {name}")
+        return read_json(text, f"{option} {name}")
     try:
         return parse_document(text, name)
     except InvalidDefinition:

@@ -15,6 +15,7 @@ from tenuto.client.approvals import RemoteApprovals
 from tenuto.client.audit import RemoteAudit
 from tenuto.client.bulk import RemoteBulk
 from tenuto.client.connection import API, NEXT_AFTER, PATIENCE, Ask, Connection, part
+from tenuto.client.data_sources import RemoteDataQueries, RemoteDataSources
 from tenuto.client.dead_letters import RemoteDeadLetters
 from tenuto.client.instance import RemoteInstance
 from tenuto.client.keys import RemoteKeys
@@ -23,6 +24,7 @@ from tenuto.client.operations import Operations
 from tenuto.client.pages import every, up_to
 from tenuto.client.refusals import error_of
 from tenuto.client.schedules import RemoteCalendars, RemoteSchedules
+from tenuto.client.secrets import RemoteSecrets
 from tenuto.client.shapes import EventAnswer, results_of
 from tenuto.client.task_definitions import RemoteTaskDefinitions
 from tenuto.client.test_runs import RemoteTestRuns
@@ -97,6 +99,12 @@ class Client:
         """What is started at certain times: save, list, get, pause, resume, trigger, backfill."""
         self.calendars = RemoteCalendars(self.operations)
         """Business calendars: save, list, get, days, import_dates, add, remove."""
+        self.data_sources = RemoteDataSources(self.operations)
+        """Databases that data queries read: save, list, get, uses, test, remove."""
+        self.data_queries = RemoteDataQueries(self.operations)
+        """Statements that workflows run by their ids: save, list, get, uses, run, remove."""
+        self.secrets = RemoteSecrets(self.operations)
+        """Values that steps use and no record shows: put, list, page, get, remove."""
         self.workers = RemoteWorkers(self.operations)
         self.approvals = RemoteApprovals(self.operations)
         """Workers that were seen within the last hour: list, page."""

@@ -6,6 +6,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
+from tenuto.encryption.settings import EncryptionSettings
 from tenuto.engine.settings import Settings
 from tenuto.logs.setup import Format, Level
 
@@ -93,12 +94,13 @@ class Config(Struct, frozen=True, kw_only=True):
     """Where log lines go: `stderr`, or the path of a file to which they are appended."""
     traces: bool = False
     """Whether OpenTelemetry spans are sent to OTEL_EXPORTER_OTLP_ENDPOINT."""
+    encryption: EncryptionSettings = EncryptionSettings()
     dev: DevConfig = DevConfig()
     worker: WorkerConfig = WorkerConfig()
     engine: Settings = SERVED
 
 
-SECRET: Final = frozenset({"admin_key", "worker.key"})
+SECRET: Final = frozenset({"admin_key", "encryption.keys", "worker.key"})
 """Settings that are never shown."""
 URLS: Final = frozenset({"store", "listen_url"})
 """Settings that are shown without their password."""

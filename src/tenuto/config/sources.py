@@ -23,7 +23,10 @@ from tenuto.model.json_words import in_json_words
 FILE: Final = "tenuto.toml"
 """Read if it is in the working folder and no other file is named."""
 DEFAULT: Final = "default"
-_GROUPS: Final = ("TENUTO_ENGINE_", "TENUTO_OIDC_", "TENUTO_LOG_", "TENUTO_DEV_", "TENUTO_WORKER_")
+_GROUPS: Final = (
+    *("TENUTO_ENGINE_", "TENUTO_OIDC_", "TENUTO_LOG_", "TENUTO_DEV_", "TENUTO_WORKER_"),
+    "TENUTO_ENCRYPTION_",
+)
 """The prefixes of variables that are settings; an unknown one with such a prefix is an error."""
 
 
@@ -132,18 +135,19 @@ def _missing(chosen: Mapping[str, object]) -> Iterator[Problem]:
 
 def _unusable(chosen: Mapping[str, object], origins: Mapping[str, str]) -> Iterator[Problem]:
     """Settings whose values have the right type, and cannot be used all the same."""
-    name = "engine.private_networks"
-    if name not in chosen:
-        return
-    try:
-        Settings(private_networks=cast("Mapping[str, tuple[str, ...]]", chosen[name]))
-    except ValueError as error:
-        yield Problem(
-            code="TEN-2632",
-            path=origins[name],
-            message=f"{name}: {error}",
-            advice="List names of hosts and networks, such as erp.internal and 10.1.0.0/16.",
-        )
+    for field in ("private_networks", "private_databases"):
+        name = f"engine.{field}"
+        if name not in chosen:
+            continue
+        try:
+            Settings(**{field: cast("Any", chosen[name])})
+        except ValueError as error:
+            yield Problem(
+                code="TEN-2632",
+                path=origins[name],
+                message=f"{name}: {error}",
+                advice="List names of hosts and networks, such as erp.internal and 10.1.0.0/16.",
+            )
 
 
 def _tables() -> set[str]:

@@ -18,7 +18,7 @@ from tenuto.core.delay import hold
 from tenuto.core.moments import Moments, UnknownCalendar, unknown_calendar
 from tenuto.core.outcome import NOT_KNOWN, Ran, complete, expression_failure, fail
 from tenuto.core.state import InstanceState, NodeState, attempt_of
-from tenuto.core.task_input import render_input
+from tenuto.core.task_input import GivenInput, render_input
 from tenuto.expr import ExpressionError
 from tenuto.model.effects import StartAttempt
 from tenuto.model.entries import NodeDispatched, NodeFailed, RetryScheduled, SystemSet
@@ -41,6 +41,7 @@ from tenuto.model.policy import (
     RetryPolicy,
     TaskPolicy,
 )
+from tenuto.model.secret_place import SecretPlace
 from tenuto.model.status import NodeStatus
 from tenuto.model.working_time import BusinessDuration, WorkingDuration
 
@@ -57,21 +58,23 @@ def begin(d: Deciding, key: NodeKey, config: Executed | SubWorkflow) -> None:
         again(d, key, attempt)
         return
     try:
-        value = render_input(d, key, config)
+        rendered = render_input(d, key, config)
     except ExpressionError as error:
         fail(d, key, attempt, expression_failure(error))
         return
     policy = _policy(d, config)
-    if (misfit := d.misfit(policy.check_input, value)) is not None:
+    # An input with secrets is checked where they are filled in.
+    check = None if rendered.secrets else policy.check_input
+    if (misfit := d.misfit(check, rendered.value)) is not None:
         fail(d, key, attempt, misfit)
         return
-    kept = UNSET if key.node in d.plan.fixed_inputs else value
-    if not _dispatch(d, key, config, attempt, kept):
+    kept = UNSET if key.node in d.plan.fixed_inputs else rendered.value
+    if not _dispatch(d, key, config, attempt, kept, secrets=rendered.secrets):
         return
     if isinstance(config, SubWorkflow):
         order_child(d, key)
     else:
-        d.order(_start(d, key, attempt, value, policy))
+        d.order(_start(d, key, attempt, rendered, policy))
 
 
 def again(d: Deciding, key: NodeKey, attempt: int) -> None:
@@ -92,6 +95,8 @@ def _dispatch(
     config: Executed | SubWorkflow,
     attempt: int,
     input: JSON | UnsetType = UNSET,
+    *,
+    secrets: tuple[SecretPlace, ...] = (),
 ) -> bool:
     """Record that an attempt is ordered; False: the node has failed, since its calendar is gone."""
     moments = Moments(d)
@@ -112,6 +117,7 @@ def _dispatch(
             # That of a child counts from when the child is started.
             timeout_at=timeout_at if is_task else None,
             calendars=moments.calendars if is_task else (),
+            secrets=secrets,
         )
     )
     return True
@@ -122,8 +128,12 @@ def start_attempt(d: Deciding, key: NodeKey) -> StartAttempt:
     config = d.plan[key.node].node.config
     assert isinstance(config, Executed)
     node = d.state.nodes[key]
-    value = render_input(d, key, config) if node.input is UNSET else node.input
-    return _start(d, key, node.attempt, value, _policy(d, config))
+    given = (
+        render_input(d, key, config)
+        if node.input is UNSET
+        else GivenInput(node.input, node.secrets)
+    )
+    return _start(d, key, node.attempt, given, _policy(d, config))
 
 
 def succeeded(d: Deciding, report: TaskSucceeded) -> Rejection | None:
@@ -429,7 +439,7 @@ def _handles(config: Executed) -> tuple[str, ...]:
 
 
 def _start(
-    d: Deciding, key: NodeKey, attempt: int, value: JSON, policy: TaskPolicy
+    d: Deciding, key: NodeKey, attempt: int, given: GivenInput, policy: TaskPolicy
 ) -> StartAttempt:
     node = d.plan.nodes[key.node].node
     config = node.config
@@ -440,9 +450,10 @@ def _start(
         iteration=key.iteration,
         attempt=attempt,
         task_id=task_id_of(config),
-        input=value,
+        input=given.value,
         idempotency_key=idempotency_key(d.state.id, key),
         timeout=timeout_of(d, d.state.nodes[key], patience),
         heartbeat_timeout=heartbeat_timeout,
         handles=_handles(config),
+        secrets=given.secrets,
     )

@@ -52,6 +52,6 @@ def _input(d: Deciding, key: NodeKey, config: Executed, error: Failure | None) -
     if is_unmade or key.node not in d.plan.fixed_inputs:
         return None
     try:
-        return render_input(d, key, config)
+        return render_input(d, key, config).value
     except ExpressionError:
         return None

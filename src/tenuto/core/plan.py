@@ -24,6 +24,7 @@ from tenuto.expr import (
     split_condition,
 )
 from tenuto.expr.paths import parse_path
+from tenuto.model.encrypted import is_encrypted
 from tenuto.model.graph import (
     BODY,
     Approval,
@@ -129,7 +130,10 @@ class Plan:
         self.watching = _watching(definition)
         """Loops whose `enough` names more than their own results."""
         self._undo_inputs: dict[str, Expression | Template] = {}
-        self.searchable = _searchable(definition.options.searchable)
+        options = definition.options
+        self.searchable = _searchable(
+            tuple(each for each in options.searchable if not is_encrypted(options.encrypt, each))
+        )
         """Names by whose values instances are found, with their paths; none: nothing is kept."""
         self.approvals = frozenset(
             node.id
@@ -137,6 +141,8 @@ class Plan:
             if isinstance(node.config, Approval) and rehearsal is None
         )
         """Steps in which an instance is found by those who may decide; of a test run none."""
+        self.encrypts = bool(definition.options.encrypt)
+        """Whether what its instances store is encrypted."""
         self.is_found = bool(self.searchable or self.approvals)
         """Whether its instances have search terms."""
 

@@ -40,15 +40,16 @@ from tenuto.model.inputs import TimerKey
 from tenuto.model.json import JSON, Object
 from tenuto.model.log import UnknownEntry
 
-SHAPE = 6
+SHAPE = 7
 """The number of the shape that is written; one that is greater was written by a newer program.
 
 In 1 there was no `short`: nothing was left over then. In 2 there were no approvals, and nothing
 about undoing. In 3 nothing was kept of work that was taken over, or that was done by a step that
 failed, nor of askings of a parent. In 4 no result was held for a delay that its task asked for, no
 wait took several events, no loop had enough and was left to end, and none took arrivals; a snapshot
-without any of these is still written in that shape, for older programs. In 5 there was no SLA; the
-same holds for one without."""
+without any of these is still written in that shape, for older programs. In 5 there was no SLA, in
+6 no secret in an input; the same holds for one without."""
+_BEFORE_SECRETS = 6
 _BEFORE_SLA = 5
 _BEFORE = 4
 LARGE = 16_384
@@ -152,9 +153,19 @@ def _is_new(state: InstanceState) -> bool:
     )
 
 
+def _has_secrets(state: InstanceState) -> bool:
+    undoing = state.compensation
+    work = None if undoing is None else undoing.work
+    return (work is not None and bool(work.secrets)) or any(
+        node.secrets for node in state.nodes.values()
+    )
+
+
 def _shape(state: InstanceState) -> int:
-    if state.sla:
+    if _has_secrets(state):
         return SHAPE
+    if state.sla:
+        return _BEFORE_SECRETS
     return _BEFORE_SLA if _is_new(state) else _BEFORE
 
 

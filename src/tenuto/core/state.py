@@ -23,6 +23,7 @@ from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import TimerKey
 from tenuto.model.json import JSON, Object
 from tenuto.model.policy import NEAR
+from tenuto.model.secret_place import SecretPlace
 from tenuto.model.status import NodeStatus, Status
 
 
@@ -79,6 +80,8 @@ class NodeState(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True)
     """The worker that ran the newest attempt that has ended; None: a process of the service."""
     input: JSON | UnsetType = UNSET
     """The input that was recorded, while a further attempt may need it."""
+    secrets: tuple[SecretPlace, ...] = ()
+    """Where secrets belong in it."""
     output: JSON = None
     written: int = 0
     """The seq of the entry that holds the output."""

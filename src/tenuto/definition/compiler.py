@@ -22,7 +22,7 @@ from tenuto.definition.flow import check_bodies, check_flow
 from tenuto.definition.graph_form import read_graph
 from tenuto.definition.joins import check_joins
 from tenuto.definition.json_check import is_sound
-from tenuto.definition.options import OPTIONS
+from tenuto.definition.options import OPTIONS, refuse_searchable
 from tenuto.definition.plain_kinds import (
     OWN_WORKFLOW,
     Anything,
@@ -179,11 +179,15 @@ def _compile(
     starting = read_triggers(document.get("triggers", []), root.at("triggers"))
     if draft is None or flow is None or graph is None:
         return None
+    options = cast("Options", top.get("options", top.get("workflow_options", Options())))
     if not is_saved:
         # Later rules; one that is saved need not be looked at again.
         check_bodies(draft)
         schema = document.get("inputSchema")
         References(draft, flow, schema).check(root.report.references)
+        refuse_searchable(
+            options, root.at("options" if "options" in document else "workflowOptions")
+        )
     return Definition(
         id=cast("str", top.get("id", fallback_id)),
         graph=graph,
@@ -191,7 +195,7 @@ def _compile(
         name=cast("str | None", top.get("name", top.get("title"))),
         description=cast("str | None", top.get("description")),
         input_schema=cast("JSON", top.get("input_schema")),
-        options=cast("Options", top.get("options", top.get("workflow_options", Options()))),
+        options=options,
         compensation_steps=undo,
         cancellation_triggers=cancelling,
         triggers=starting,

@@ -10,12 +10,15 @@ from tenuto.definition.plain_kinds import Flag, ListOf, Text, Whole
 from tenuto.definition.report import Place
 from tenuto.definition.settings import RETRY, SLA
 from tenuto.definition.time_kinds import InCalendar, Length, MomentOrTemplate, Span
+from tenuto.model.encrypted import is_encrypted
 from tenuto.model.graph import Options
 from tenuto.model.json import JSON, Object, kind_of
 
+_FIELDS = Fields(Field("fields", "fields", ListOf(Text()), required=True))
+
 
 class Encrypt:
-    """Everything (`true`), or the names of the variables to encrypt."""
+    """All values (`true`), or an object whose `fields` lists paths that are encrypted for certain."""
 
     def read(self, value: JSON, place: Place) -> object:
         if isinstance(value, bool):
@@ -23,14 +26,26 @@ class Encrypt:
         if isinstance(value, list):
             names = ListOf(Text()).read(value, place)
             return value if isinstance(names, tuple) else UNUSABLE
-        place.wrong("TEN-1010", f"expected true, false or a list of names, found {kind_of(value)}")
+        if isinstance(value, dict):
+            return UNUSABLE if _FIELDS.read(value, place) is None else value
+        place.wrong(
+            "TEN-1010", f"expected true, false or an object with fields, found {kind_of(value)}"
+        )
         return UNUSABLE
 
     def write(self, value: object) -> JSON:
         return cast("JSON", value)
 
     def schema(self) -> Object:
-        return {"anyOf": [{"type": "boolean"}, ListOf(Text()).schema()]}
+        return {"anyOf": [{"type": "boolean"}, _FIELDS.schema(), ListOf(Text()).schema()]}
+
+
+def refuse_searchable(options: Options, place: Place) -> None:
+    """Report the names of `searchable` that are encrypted."""
+    for index, name in enumerate(options.searchable):
+        if is_encrypted(options.encrypt, name):
+            said = f"`{name}` is encrypted, and instances are to be found by it"
+            place.at("searchable").at(index).wrong("TEN-1680", said)
 
 
 _CONCURRENCY = Fields(

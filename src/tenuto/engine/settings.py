@@ -58,6 +58,12 @@ class Settings(Struct, frozen=True, kw_only=True):
     """Whether webhooks may have addresses of no public network, such as this machine."""
     private_targets: bool = False
     """Whether tasks may be pushed to addresses of no public network, such as this machine."""
+    private_databases: Mapping[str, tuple[str, ...]] = {}
+    """Hosts and networks of no public network at which data sources may be, by tenant:
+    `db.internal`, `*.corp.example`, `10.2.0.0/16`. Those of `*` are for every tenant."""
+    data_folder: str | None = None
+    """The folder of SQLite files that data queries may read: `<data_folder>/<tenant>/<file>`; None:
+    data sources are databases on servers alone."""
     private_networks: Mapping[str, tuple[str, ...]] = {}
     """Hosts and networks of no public network that http nodes, code, webhooks, callbacks and
     pushed tasks of a tenant may call: `erp.internal`, `*.corp.example`, `10.1.0.0/16`. Those of `*`
@@ -112,6 +118,7 @@ class Settings(Struct, frozen=True, kw_only=True):
         if not 1 <= self.store_connections <= _MOST:
             raise ValueError(f"store_connections is from 1 to {_MOST}")
         self.allowances()
+        Allowances(self.private_databases)
 
     def allowances(self, *, is_all: bool = False) -> Allowances:
         """What tenants may call beside the public network; with `is_all` everything."""

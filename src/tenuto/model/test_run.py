@@ -19,6 +19,11 @@ def inbox_of(instance_id: str) -> str:
     return f"{PREFIX}{instance_id}"
 
 
+def is_inbox_of_test_run(tenant: str) -> bool:
+    """Whether a name is that of the inbox of a test run."""
+    return tenant.startswith(PREFIX)
+
+
 class Mock(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How a step ends without being run: with an output, or with a failure."""
 

@@ -20,7 +20,7 @@ from tenuto.model.status import Status
 from tenuto.store.errors import Superseded
 from tenuto.store.parts.dead_letters import DeadLetterPlace, DeadLetterRow, LetterQuery
 from tenuto.store.parts.definitions import DefinitionRow
-from tenuto.store.parts.inbox import EARLIER_MS, EventPlace, PastEvents
+from tenuto.store.parts.inbox import EARLIER_MS, EventPlace, PastEvents, SealedEvent
 from tenuto.store.parts.instances import ANY_DEFINITION, InstanceRow
 from tenuto.store.parts.mailbox import Mail
 from tenuto.store.parts.timers import TimerRow
@@ -333,7 +333,7 @@ def event_columns(event: Event) -> EventColumns:
         event.tenant,
         event.id,
         event.pattern,
-        _encode(event.payload),
+        event.sealed if isinstance(event, SealedEvent) else _encode(event.payload),
         epoch_ms(event.received_at),
         timestamp,
         event.correlation_id,

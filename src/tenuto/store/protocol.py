@@ -19,6 +19,7 @@ the instances that are stored.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -28,6 +29,8 @@ from tenuto.store.parts.access import Access
 from tenuto.store.parts.audit import Audit
 from tenuto.store.parts.bulk import Bulk
 from tenuto.store.parts.calendars import Calendars
+from tenuto.store.parts.data_queries import DataQueries
+from tenuto.store.parts.data_sources import DataSources
 from tenuto.store.parts.dead_letters import DeadLetters
 from tenuto.store.parts.definitions import Definitions
 from tenuto.store.parts.inbox import Inbox
@@ -39,6 +42,8 @@ from tenuto.store.parts.members import Members
 from tenuto.store.parts.outbox import Outbox
 from tenuto.store.parts.quarantine import Quarantine
 from tenuto.store.parts.schedules import Schedules
+from tenuto.store.parts.sealed import Sealed
+from tenuto.store.parts.secrets import Secrets
 from tenuto.store.parts.stats import Stats
 from tenuto.store.parts.task_logs import TaskLogs
 from tenuto.store.parts.tasks import Tasks
@@ -74,6 +79,10 @@ class Parts:
     workers: Workers
     calendars: Calendars
     schedules: Schedules
+    data_sources: DataSources
+    data_queries: DataQueries
+    secrets: Secrets
+    sealed: Sealed
     stats: Stats
     upkeep: Upkeep
 
@@ -91,6 +100,9 @@ class Store(Parts, ABC):
     """Whether several engine processes may have the store open at once."""
     beat_every: timedelta
     """How often a process of a shared store has to `beat`, so as not to be presumed dead."""
+    around: Callable[[Parts], Parts] | None = None
+    """What stands around its parts, where values are encrypted; each new record of parts gets it
+    too."""
 
     @property
     def files_at(self) -> Path | None:

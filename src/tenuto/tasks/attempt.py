@@ -73,6 +73,7 @@ class Attempt:
         "place",
         "queues",
         "runner",
+        "secret_values",
         "task",
     )
 
@@ -98,6 +99,8 @@ class Attempt:
         self.executor = executor
         self.queues = executor is not None and executor.queues
         """Whether it may wait in its coroutine before it begins."""
+        self.secret_values: tuple[str, ...] = ()
+        """The values of secrets in its input."""
         self.place: Place | None = None
         self.runner: asyncio.Task[None] | None = None
         self.has_begun = False
@@ -207,6 +210,7 @@ class Attempt:
             scope=facts.built_in.scope,
             log=self._note,
             begin=partial(begin, self),
+            secret_values=self.secret_values,
             traceparent=facts.traceparent,
         )
 

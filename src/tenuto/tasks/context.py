@@ -32,6 +32,7 @@ class BuiltInFacts(Struct, frozen=True, gc=False, kw_only=True):
 class Facts(Struct, frozen=True, gc=False, kw_only=True):
     """The facts about its instance that an attempt may see, beside its order."""
 
+    tenant: str = ""
     correlation_id: str | None = None
     deadline: datetime | None = None
     previous_outputs: Callable[[], Object] = dict

@@ -109,7 +109,9 @@ class LargeDefinitions:
             return reading.problems
         undeclared = await self._definitions.undeclared(reading.tasks)
         unknown = await self._definitions.unknown_calendars(reading.calendars)
-        return (*reading.problems, *undeclared, *unknown)
+        queries = await self._definitions.unknown_queries(reading.queries)
+        secrets = await self._definitions.unknown_secrets(reading.secrets)
+        return (*reading.problems, *undeclared, *unknown, *queries, *secrets)
 
     @property
     def _seen(self) -> Parts:

@@ -35,12 +35,15 @@ from tenuto.workspace.values import (
 from tenuto.workspace.views import summary_of
 
 if TYPE_CHECKING:
+    from tenuto.data.queries import QueryRunner
     from tenuto.workspace.approvals import TenantApprovals
     from tenuto.workspace.audit import TenantAudit
+    from tenuto.workspace.data_sources import DataQueries, DataSources
     from tenuto.workspace.dead_letters import DeadLetters
     from tenuto.workspace.definitions import Definitions
     from tenuto.workspace.events import Events
     from tenuto.workspace.keys import TenantKeys
+    from tenuto.workspace.secrets import TenantSecrets
     from tenuto.workspace.stored_calendars import StoredCalendars
     from tenuto.workspace.stored_instance import StoredInstance
     from tenuto.workspace.webhooks import Subscriptions, Webhooks
@@ -300,6 +303,31 @@ class StoredWorkspace(ABC):
         from tenuto.workspace.stored_calendars import StoredCalendars
 
         return StoredCalendars(self.source, self.tenant)
+
+    @property
+    def data_sources(self) -> DataSources:
+        """Databases that data queries read: save, list, get, uses, test, remove."""
+        from tenuto.workspace.data_sources import DataSources
+
+        return DataSources(self.source, self.tenant, self.actor, self._query_runner)
+
+    @property
+    def data_queries(self) -> DataQueries:
+        """Statements that workflows run by their ids: save, list, get, uses, run, remove."""
+        from tenuto.workspace.data_sources import DataQueries
+
+        return DataQueries(self.source, self.tenant, self.actor, self._query_runner)
+
+    def _query_runner(self) -> QueryRunner | None:
+        """What runs data queries in this process; None: nothing does."""
+        return None
+
+    @property
+    def secrets(self) -> TenantSecrets:
+        """Values that steps use and no record shows: put, list, page, get, remove."""
+        from tenuto.workspace.secrets import TenantSecrets
+
+        return TenantSecrets(self.source, self.tenant, self.actor)
 
     @property
     def workers(self) -> TenantWorkers:

@@ -83,6 +83,8 @@ _OF_THE_MACHINE = frozenset(
         "tasks",
         "dev.files",
         "engine.notes_folder",
+        "engine.data_folder",
+        "engine.private_databases",
         "engine.private_networks",
     }
 )

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Final
 
+from tenuto.cli.backends.encryption import encryption_settings
 from tenuto.cli.backends.reader import listen_url
 from tenuto.cli.served_address import IN_USE, with_address
 from tenuto.cli.views.terminal import say
@@ -47,6 +48,7 @@ async def engine(
     app = Tenuto(
         None if store == MEMORY else store,
         listen_url=listen_url(store),
+        encryption=encryption_settings(),
         settings=Settings(
             unknown_tasks="wait",
             stop_grace=GRACE,
@@ -55,6 +57,9 @@ async def engine(
             decision_timeout=None if is_brief else DECISION_TIMEOUT,
             private_networks=configured.private_networks,
             host_limits=configured.host_limits,
+            # The user of the command has the store itself: no tenant chooses addresses for them.
+            private_databases={"*": ("0.0.0.0/0", "::/0")},
+            data_folder=os.environ.get("TENUTO_ENGINE_DATA_FOLDER"),
         ),
     )
     if listener is not None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
-from tenuto.compose import MEMORY, is_postgres, open_reader
+from tenuto.cli.backends.encryption import encryption_settings
+from tenuto.compose import MEMORY, is_postgres, open_reader, sqlite_path
 from tenuto.model.errors import StoreUnavailable
 from tenuto.ports import SystemClock, SystemIds
 from tenuto.store.protocol import PARTS, Parts, Store
@@ -32,14 +34,19 @@ class LateStore(Store):
             return self._store
 
     @property
+    def files_at(self) -> Path | None:
+        return None if self.is_shared or self.url == MEMORY else sqlite_path(self.url)
+
+    @property
     def is_pooled(self) -> bool:
         return self._store is not None and self._store.is_pooled
 
     async def open(self, process_id: str, now: datetime, *, is_guest: bool = False) -> datetime:
         refuse_memory(self.url)
-        store = open_reader(self.url)
+        store = open_reader(self.url, encryption_settings())
         latest = await store.open(process_id, now, is_guest=is_guest)
         self._store = store
+        self.around = store.around
         return latest
 
     async def close(self, now: datetime, *, clean: bool) -> None:

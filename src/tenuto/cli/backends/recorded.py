@@ -18,12 +18,14 @@ from tenuto.cli.served_address import IN_USE
 from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
 from tenuto.model.status import Status
 from tenuto.workspace import protocol
+from tenuto.workspace.data_values import QueryRun, SavedDataQuery, SavedDataSource, SourceTest
 from tenuto.workspace.schedule_values import (
     ImportedDates,
     SavedCalendar,
     SavedSchedule,
     TickRecord,
 )
+from tenuto.workspace.secret_values import Secret
 from tenuto.workspace.values import (
     BulkOperation,
     Published,
@@ -97,6 +99,20 @@ ACTIONS: Final[Mapping[type, Mapping[str, str]]] = {
         "import_dates": "import_calendar_dates",
         "remove": "remove_calendar",
     },
+    protocol.DataSources: {
+        "save": "put_data_source",
+        "test": "test_data_source",
+        "remove": "remove_data_source",
+    },
+    protocol.DataQueries: {
+        "save": "put_data_query",
+        "run": "run_data_query",
+        "remove": "remove_data_query",
+    },
+    protocol.Secrets: {
+        "put": "put_secret",
+        "remove": "remove_secret",
+    },
     protocol.Bulk: {
         "start": "start_bulk",
         "start_on_dead_letters": "start_bulk_of_dead_letters",
@@ -116,6 +132,8 @@ _WHEN_NEW: Final = {
     "put_workflow": "save_workflow",
     "put_schedule": "add_schedule",
     "put_calendar": "add_calendar",
+    "put_data_source": "add_data_source",
+    "put_data_query": "add_data_query",
 }
 """The actions of documents without an id."""
 _FREQUENT: Final = frozenset({"start_workflow", "start_batch", "publish_events", "execute_task"})
@@ -342,6 +360,8 @@ def _after(action: str, result: object) -> Object:
             return _of_schedules(result)
         case dict() if action == _PRUNES:
             return {"forgotten": result}
+        case Secret() | SavedDataSource() | SavedDataQuery() | QueryRun() | SourceTest():
+            return _of_data(result)
         case int():
             return {_COUNTS.get(action, "hastened"): result}
         case _:
@@ -362,3 +382,21 @@ def _of_schedules(result: SavedSchedule | SavedCalendar | ImportedDates | TickRe
             return audit_values.calendar(result.calendar)
         case TickRecord():
             return {"outcome": result.outcome, "instanceId": result.instance_id}
+
+
+def _of_data(
+    result: Secret | SavedDataSource | SavedDataQuery | QueryRun | SourceTest,
+) -> Object:
+    from tenuto.workspace import audit_values
+
+    match result:
+        case Secret():
+            return audit_values.secret(result)
+        case SavedDataSource():
+            return audit_values.data_source(result)
+        case SavedDataQuery():
+            return audit_values.data_query(result)
+        case QueryRun():
+            return audit_values.query_run(result)
+        case SourceTest():
+            return audit_values.source_test(result)

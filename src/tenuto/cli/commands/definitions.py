@@ -105,7 +105,12 @@ def deploy(
         from tenuto.cli.code import code_checked
         from tenuto.cli.records import split
         from tenuto.cli.sources import read_all, refuse
-        from tenuto.cli.task_warnings import tasks_around, tasks_of, with_task_warnings
+        from tenuto.cli.task_warnings import (
+            tasks_around,
+            tasks_of,
+            with_secret_warnings,
+            with_task_warnings,
+        )
         from tenuto.cli.views.definition import remarks_json, show_remarks
         from tenuto.cli.views.terminal import show, show_json, without_log
 
@@ -132,6 +137,7 @@ def deploy(
         known = await tasks_of(backend.space)
         typed = {id: schema for id, schema in known.items() if schema is not None}
         sources = [with_task_warnings(each, known | tasks_around(each) | typed) for each in sources]
+        sources = [await with_secret_warnings(each, backend.space) for each in sources]
         saved = list(zip(ids, versions, sources, strict=True))
         if output == "json":
             items = [

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from tenuto.events import fits
-from tenuto.model.graph import Definition, EventWait
+from tenuto.model.graph import Definition, EventWait, Loop
 from tenuto.model.lifecycle import OF_INSTANCES, OF_NODES
 from tenuto.store.parts.listeners import Listener
 
@@ -64,6 +64,16 @@ def patterns_of(definition: Definition) -> Iterator[str]:
             yield from (arm.event_pattern for arm in node.config.arms)
     for trigger in (*definition.triggers, *definition.cancellation_triggers):
         yield _pattern_of(trigger)
+
+
+def taken_patterns(definition: Definition) -> set[str]:
+    """Every pattern of events that instances take, also those that append items to loops."""
+    appending = {
+        node.config.more.event_pattern
+        for node in definition.graph.nodes
+        if isinstance(node.config, Loop) and node.config.more is not None
+    }
+    return {*patterns_of(definition), *appending}
 
 
 def _pattern_of(trigger: Any) -> str:  # noqa: ANN401 - as written, or read

@@ -18,6 +18,8 @@ from tenuto.core import Plan
 from tenuto.definition import Checked, check, compile_definition, unavailable
 from tenuto.definition.compiler import invalid_definition
 from tenuto.definition.report import did_you_mean
+from tenuto.encryption.parts import PATTERNS_KEPT
+from tenuto.encryption.store import can_seal
 from tenuto.engine.bounds import DEFAULT_BOUNDS, Bounds
 from tenuto.engine.definitions.code_checks import CodeChecks
 from tenuto.engine.definitions.input_checks import InputChecks
@@ -227,6 +229,7 @@ class Plans:
             # overtaken after this leaves a listener, which retention removes.
             await self._refuse_unless_newest(tenant, version.id, only_after)
         await self._refuse_beyond_quotas(tenant, version.id, version.digest, len(version.content))
+        await self._encrypt_events(tenant, version)
         listener = version.listener
         if listener is not None:
             # First: once it is saved, no event that it waits for is missed.
@@ -254,6 +257,21 @@ class Plans:
         for name in await self._missing(tenant, version):
             log.warning("definition=%s starts %s, which is not saved yet", row.id, name)
         return row
+
+    async def _encrypt_events(self, tenant: str, version: Version) -> None:
+        """Have the events encrypted that instances of a version may take; InvalidDefinition.
+
+        First: once it is saved, every process encrypts them. A process of a shared store may know
+        the patterns of before for a moment, which the first save of new ones waits for.
+        """
+        patterns = version.sealed_patterns
+        if patterns is None:
+            return
+        added = await self._store.sealed.declare(tenant, patterns)
+        if not can_seal(self._store):
+            raise _no_keys()
+        if added and self._store.is_shared:
+            await self._clock.sleep(2 * PATTERNS_KEPT.total_seconds())
 
     async def _refuse_beyond_quotas(self, tenant: str, id: str, digest: bytes, size: int) -> None:
         """QuotaExceeded where a tenant has too many definitions, versions of one, or bytes."""
@@ -476,3 +494,14 @@ class Plans:
     def _drop(self, key: tuple[str, str, int]) -> None:
         dropped = self._deployed.pop(key, None)
         self._kept_bytes -= 0 if dropped is None else dropped.size
+
+
+def _no_keys() -> InvalidDefinition:
+    problem = Problem(
+        code="TEN-1681",
+        path="$.options.encrypt",
+        message="what its instances store is to be encrypted, and there are no encryption keys",
+        advice="Make a key with `tenuto encryption generate`, set TENUTO_ENCRYPTION_KEYS for every "
+        "process, and save it again.",
+    )
+    return InvalidDefinition("the definition cannot be saved here", [problem])

@@ -15,9 +15,11 @@ from msgspec.structs import replace
 from tenuto.definition import check, unavailable
 from tenuto.definition.calendar_places import CalendarPlace, calendar_places
 from tenuto.definition.code_places import CodePlace
+from tenuto.definition.query_places import QueryPlace, query_places
+from tenuto.definition.secret_places import SecretUse, secret_places
 from tenuto.definition.slug import slug
 from tenuto.definition.task_places import TaskPlace, task_places
-from tenuto.engine.definitions.listener_rows import listener_of
+from tenuto.engine.definitions.listener_rows import listener_of, taken_patterns
 from tenuto.engine.definitions.trigger_rows import trigger_rows
 from tenuto.model.errors import Problem
 from tenuto.model.graph import Definition, SubWorkflow
@@ -37,6 +39,8 @@ class Version(Struct, frozen=True, kw_only=True):
     triggers: list[WaitRow]
     children: list[tuple[str, int | None]]
     """The workflows that its steps start; without a version the newest."""
+    sealed_patterns: tuple[str, ...] | None = None
+    """The events that it waits for, if what it stores is encrypted; None: it is not."""
 
 
 class Reading(Struct, frozen=True, kw_only=True):
@@ -57,6 +61,10 @@ class Reading(Struct, frozen=True, kw_only=True):
     """The first place of each task that it names."""
     calendars: list[CalendarPlace]
     """The first place of each calendar that it names."""
+    queries: list[QueryPlace]
+    """The first place of each data query that it names."""
+    secrets: list[SecretUse]
+    """The first place of each secret that it names."""
     code: list[CodePlace]
     """The code in it, which is not parsed yet."""
 
@@ -87,6 +95,8 @@ def read_document(
         version=None if definition is None else version_of(document, definition, tenant, now),
         tasks=[] if definition is None else _first_places(definition),
         calendars=[] if definition is None else calendar_places(definition),
+        queries=[] if definition is None else query_places(definition),
+        secrets=[] if definition is None else secret_places(definition),
         code=list(checked.code),
     )
 
@@ -106,6 +116,9 @@ def version_of(document: JSON, definition: Definition, tenant: str, now: datetim
         listener=listener_of(definition, digest, now, tenant),
         triggers=trigger_rows(definition, tenant, now),
         children=sorted(children, key=str),
+        sealed_patterns=(
+            tuple(sorted(taken_patterns(definition))) if definition.options.encrypt else None
+        ),
     )
 
 

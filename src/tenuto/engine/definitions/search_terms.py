@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tenuto.engine.definitions.plans import Plans
+from tenuto.model.encrypted import is_encrypted
 from tenuto.model.errors import InvalidInput, Problem
 from tenuto.model.json import Object, json_problem
 from tenuto.model.search_terms import LARGEST, MOST_DEPTH, SearchTerm, term_of
@@ -27,6 +28,16 @@ async def terms_for(
     terms: list[SearchTerm] = []
     problems: list[Problem] = []
     for name, value in wanted.items():
+        if is_encrypted(definition.options.encrypt, name):
+            problems.append(
+                Problem(
+                    code=NOT_SEARCHABLE,
+                    path=f"$.variables.{name}",
+                    message=f"{workflow} stores {name} encrypted",
+                    advice="Search by a value that `options.encrypt` does not name.",
+                )
+            )
+            continue
         if name not in definition.options.searchable:
             problems.append(
                 Problem(

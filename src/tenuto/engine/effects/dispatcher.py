@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, assert_never
+from typing import NamedTuple, Protocol, assert_never
 
 from tenuto.core import outstanding
 from tenuto.engine.effects.task_context import context_for, context_of
@@ -44,6 +44,12 @@ class Others(NamedTuple):
     """An offered attempt is cancelled."""
 
 
+class Send(Protocol):
+    """Hands over a durable message; `is_sealed`: it is of an instance that is encrypted."""
+
+    def __call__(self, message: SendMail, tenant: str, *, is_sealed: bool) -> None: ...
+
+
 class Dispatcher:
     """Performs effects: never before they are durable, perhaps again after a crash."""
 
@@ -54,7 +60,7 @@ class Dispatcher:
         timekeeper: Timekeeper,
         look_back: Callable[[Sequence[WaitRow]], None],
         resolve: Callable[[str, str, ResolveChild], None],
-        send: Callable[[SendMail, str], None],
+        send: Send,
         match: Callable[[int, Event], None],
         others: Others,
         report_mock: Callable[[str, StartAttempt, Mock], None],
@@ -76,7 +82,7 @@ class Dispatcher:
             if held.owner_elsewhere is None:
                 self._catch_up(draft)
         if draft.follow_ups:
-            facts = context_of(draft.state)
+            facts = context_of(held, draft.state)
             for effect in draft.follow_ups:
                 if held.owner_elsewhere is None or not _is_owners_work(effect):
                     self._perform(instance_id, draft, effect, facts)
@@ -99,7 +105,7 @@ class Dispatcher:
         for place, effect in under_way.items():
             if place not in owed or _is_cancelled(draft, effect):
                 self._cancel(draft, effect)
-        facts = context_of(draft.state)
+        facts = context_of(held, draft.state)
         for place, effect in owed.items() if held.is_owned else ():
             # An attempt that was cancelled before it began here ends with its grace period.
             if place in under_way or place in held.jobs or _is_cancelled(draft, effect):
@@ -156,7 +162,7 @@ class Dispatcher:
             case ResolveChild():
                 self._resolve(instance_id, draft.held.tenant, effect)
             case SendMail():
-                self._send(effect, draft.held.tenant)
+                self._send(effect, draft.held.tenant, is_sealed=draft.held.is_sealed)
             case CloseWait() | TakeEvent() | KeepDeadLetter() | DropDeadLetters():
                 pass  # rows, written with the turn
             case _:

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
 
 from tenuto.core import claimed, outstanding
+from tenuto.encryption.store import can_seal
 from tenuto.engine.definitions.definitions import Definitions
 from tenuto.engine.definitions.resolver import Resolver
 from tenuto.engine.effects.dispatcher import Dispatcher, Others
@@ -19,6 +20,7 @@ from tenuto.engine.effects.task_log_recorder import TaskLogRecorder
 from tenuto.engine.effects.timekeeper import Timekeeper
 from tenuto.engine.effects.unreadable import Unreadable
 from tenuto.engine.events.events import Events
+from tenuto.engine.secrets.secrets import Secrets
 from tenuto.engine.shared import Shared
 from tenuto.engine.test_runs.mocks import mocked
 from tenuto.engine.turns.draft import Draft
@@ -47,6 +49,8 @@ class Effects:
         definitions: Definitions,
         turns: Turns,
         stored_lines: Callable[[str, int], None],
+        *,
+        secrets: Secrets,
     ) -> None:
         """`stored_lines` is called with the bytes of lines that a tenant has more."""
         self._shared = shared
@@ -62,6 +66,7 @@ class Effects:
             max_threads=settings.threads,
             lines=self.task_logs.keep if settings.task_logs else None,
             executors=shared.executors,
+            secrets=secrets,
         )
         self.timekeeper = Timekeeper(
             store,
@@ -88,6 +93,7 @@ class Effects:
                 report=turns.report,
                 spawn=shared.background.spawn,
                 unreadable=self._unreadable_message,
+                may_encrypt=lambda: can_seal(store),
             ),
             unreadable=self._unreadable_message,
             may_start=lambda: self.unreadable.instances_of_messages,
@@ -259,7 +265,7 @@ class Effects:
             if isinstance(order, StartAttempt) and (
                 key == JobKey(held.state.id, order.node, order.iteration, order.attempt)
             ):
-                context = context_for(held, held.state, order, context_of(held.state))
+                context = context_for(held, held.state, order, context_of(held))
                 now = self._shared.clock.now()
                 order = claimed(held.plan, order, policies, now)  # noqa: PLW2901
                 self.runner.start(held.state.id, order, context)

@@ -72,13 +72,15 @@ class MailboxDelivery:
         self._is_in_doubt = False
         """Whether a read may have claimed messages that were not handed over."""
 
-    def send(self, message: SendMail, tenant: str) -> None:
-        """Hand over a message that has just become durable."""
+    def send(self, message: SendMail, tenant: str, *, is_sealed: bool = False) -> None:
+        """Hand over a message that has just become durable; whether it is stored encrypted."""
         key = MailKey(message.id, message.to)
         if key in self._in_hand:
             return  # a read was faster
         self._in_hand[key] = isinstance(message.input, Started)
-        request = Request(message.to, message.input, mail_id=message.id, tenant=tenant)
+        request = Request(
+            message.to, message.input, mail_id=message.id, tenant=tenant, is_sealed=is_sealed
+        )
         started = message.input
         if not isinstance(started, Started):
             self.starts.follow(request)
@@ -239,7 +241,13 @@ class MailboxDelivery:
                 except StoreUnavailable:
                     self._in_hand.pop(key, None)
                     raise
-            request = Request(message.instance_id, input, mail_id=message.id, tenant=message.tenant)
+            request = Request(
+                message.instance_id,
+                input,
+                mail_id=message.id,
+                tenant=message.tenant,
+                is_sealed=message.is_sealed,
+            )
             if isinstance(input, Started):
                 self._in_hand[key] = True
                 starting.add(message.instance_id)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Coroutine
 from msgspec import UNSET
 
 from tenuto.core import Plan, Rejection
+from tenuto.encryption.errors import no_keys
 from tenuto.engine.definitions.plans import Plans
 from tenuto.engine.effects.families import Families, origin_of_start
 from tenuto.engine.turns.requests import Request, StartFacts
@@ -54,8 +55,13 @@ class MailboxStarts:
         report: Callable[[Request], None],
         spawn: Callable[[Coroutine[None, None, None]], object],
         unreadable: Callable[[MailKey], None],
+        may_encrypt: Callable[[], bool] = lambda: True,
     ) -> None:
-        """`unreadable`: a mailbox message is for a process whose program can read it."""
+        """`unreadable`: a mailbox message is for a process whose program can read it.
+
+        `may_encrypt`: whether this process has keys for definitions that ask for encryption.
+        """
+        self._may_encrypt = may_encrypt
         self._plans = plans
         self._families = families
         self._clock = clock
@@ -69,7 +75,11 @@ class MailboxStarts:
         """Start an instance at once where nothing has to be read for it, else later."""
         self._begun[request.instance_id] = _Start(request)
         known = self._plans.known(tenant, started.definition_id, started.definition_version)
-        if known is None or self._plans.was_hidden(tenant, started.definition_id):
+        if (
+            known is None
+            or self._plans.was_hidden(tenant, started.definition_id)
+            or (known.plan.encrypts and not self._may_encrypt())
+        ):
             self._spawn(self._begin_later(request, started, tenant))
             return
         origin = origin_of_start(request.instance_id, started)
@@ -77,7 +87,7 @@ class MailboxStarts:
         if is_admitted is None:
             self._spawn(self._begin_later(request, started, tenant))
         else:
-            request.start = _facts(known.plan, started, tenant)
+            request.start = _facts(known.plan, request, started, tenant)
             self._hand_over(request, origin, is_admitted=is_admitted)
 
     async def _begin_now(self, request: Request, started: Started, tenant: str) -> None:
@@ -86,6 +96,8 @@ class MailboxStarts:
         found = self._plans.for_start if started.parent is not None else self._plans.for_new
         try:
             deployed = await found(tenant, started.definition_id, started.definition_version)
+            if deployed.plan.encrypts and not self._may_encrypt():
+                raise no_keys()
         except StoreUnavailable:
             raise
         except NotFound as error:
@@ -100,7 +112,7 @@ class MailboxStarts:
         else:
             origin = origin_of_start(request.instance_id, started)
             is_admitted = origin is None or await self._families.admit(origin)
-            request.start = _facts(deployed.plan, started, tenant)
+            request.start = _facts(deployed.plan, request, started, tenant)
             self._hand_over(request, origin, is_admitted=is_admitted)
 
     def refuse(self, request: Request, message: str, code: str) -> None:
@@ -170,10 +182,16 @@ class MailboxStarts:
         self._report(request)
 
 
-def _facts(plan: Plan, started: Started, tenant: str) -> StartFacts:
+def _facts(plan: Plan, request: Request, started: Started, tenant: str) -> StartFacts:
     cause = started.schedule
     if cause is UNSET:
-        return StartFacts(plan=plan, tenant=tenant, needs_definition=started.parent is None)
+        is_child = started.parent is not None
+        return StartFacts(
+            plan=plan,
+            tenant=tenant,
+            needs_definition=not is_child,
+            is_sealed=is_child and request.is_sealed,
+        )
     key = tick_key(cause.id, cause.nominal)
     return StartFacts(
         plan=plan,

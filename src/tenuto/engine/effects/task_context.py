@@ -20,9 +20,11 @@ from tenuto.tasks.context import BuiltInFacts, Facts
 from tenuto.tasks.undo import UndoFacts
 
 
-def context_of(state: InstanceState) -> Facts:
-    """The context that all attempts of an instance share."""
+def context_of(held: Held, state: InstanceState | None = None) -> Facts:
+    """The context that all attempts of an instance share; `state` is another one than its own."""
+    state = held.state if state is None else state
     return Facts(
+        tenant=held.tenant,
         correlation_id=state.correlation_id,
         deadline=state.deadline,
         previous_outputs=partial(_previous_outputs, state),

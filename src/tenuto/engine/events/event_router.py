@@ -18,6 +18,7 @@ from functools import partial
 
 import msgspec
 
+from tenuto.encryption.store import refuse_plain
 from tenuto.engine.events.inspector import id_is_taken
 from tenuto.engine.events.mailbox_messages import Part, parts_of
 from tenuto.engine.events.recipients import Recipients
@@ -106,6 +107,7 @@ class EventRouter:
 
         A stored event is matched, whether or not its sender still waits.
         """
+        await refuse_plain(self._store, event, self._clock.now())
         future: asyncio.Future[EventResult] = asyncio.get_running_loop().create_future()
         self._intake_of(event.id).store_event(EventRequest(event=event, future=future))
         return await future

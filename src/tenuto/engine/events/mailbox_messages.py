@@ -94,14 +94,15 @@ def _written(
         if is_large:
             input = InInbox(tenant=wait.tenant, report=_report(wait, shown))
         delivery = Delivery(event.id, *place_of(wait), "matched", wait.arm, tenant=event.tenant)
-        yield message, _row(message, _encode(input)), delivery
+        yield message, _row(message, _encode(input), is_sealed=wait.is_sealed), delivery
     starts = iter(targets.starts.messages)
     for delivery in targets.starts.deliveries:
         if delivery.reason is not None:
             yield None, None, delivery
         else:
             message = next(starts)
-            yield message, _row(message, _encode(message.input)), delivery
+            is_sealed = message.to in targets.starts.sealed
+            yield message, _row(message, _encode(message.input), is_sealed=is_sealed), delivery
 
 
 def _report(wait: WaitRow, event: Event) -> EventMatched | TriggerMatched:
@@ -117,8 +118,14 @@ def _message(wait: WaitRow, event: Event, now: datetime) -> SendMail:
     return SendMail(to=wait.instance_id, id=id, at=now, input=_report(wait, event))
 
 
-def _row(message: SendMail, input: bytes) -> Mail:
-    return Mail(id=message.id, instance_id=message.to, input=input, created_at=message.at)
+def _row(message: SendMail, input: bytes, *, is_sealed: bool) -> Mail:
+    return Mail(
+        id=message.id,
+        instance_id=message.to,
+        input=input,
+        created_at=message.at,
+        is_sealed=is_sealed,
+    )
 
 
 class InboxReader:

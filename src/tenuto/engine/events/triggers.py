@@ -35,6 +35,8 @@ class Starts(NamedTuple):
 
     messages: list[SendMail]
     deliveries: list[Delivery]
+    sealed: frozenset[str] = frozenset()
+    """The instances among them whose values are encrypted."""
 
 
 class Triggers:
@@ -78,10 +80,13 @@ class Triggers:
         for row in sorted(rows, key=_position):
             first.setdefault(row.node, row)
         starts = Starts([], [])
+        sealed: set[str] = set()
         for definition_id in sorted(first):
             row = first[definition_id]
             id = triggered_id(event.received_at, row.tenant, event.id, definition_id)
             started = await self._started(event, row)
+            if isinstance(started, Started) and await self._encrypts(row):
+                sealed.add(id)
             reason = started if isinstance(started, str) else None
             place = (id, definition_id, "")
             outcome = Delivery(event.id, *place, "matched", row.arm, tenant=event.tenant)
@@ -91,7 +96,10 @@ class Triggers:
             if isinstance(started, Started):
                 message = SendMail(to=id, id=start_letter(id), at=now, input=started)
                 starts.messages.append(message)
-        return starts
+        return starts._replace(sealed=frozenset(sealed))
+
+    async def _encrypts(self, row: WaitRow) -> bool:
+        return (await self._plans.get(row.tenant, row.node, row.attempt)).plan.encrypts
 
     async def _started(self, event: Event, row: WaitRow) -> Started | str:
         """The start, or the reason why there is none."""

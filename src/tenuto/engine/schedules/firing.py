@@ -324,7 +324,7 @@ class Firing:
             input=input,
             schedule=ScheduleCause(id=work.row.id, nominal=nominal, tenant=tenant, mark=mark),
         )
-        work.start(started, nominal, at, mark)
+        work.start(started, nominal, at, mark, is_sealed=target.deployed.plan.encrypts)
         return True
 
     def _measure(self, fire: Fire, now: datetime) -> None:

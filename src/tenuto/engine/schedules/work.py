@@ -176,8 +176,16 @@ class Work:
         self.put(nominal, at, "queued", mark, reason=reason)
         self.queued.append(self._ticks[nominal, False])
 
-    def start(self, started: Started, nominal: datetime, at: datetime, mark: TickMark) -> None:
-        """Send the message that starts a tick."""
+    def start(
+        self,
+        started: Started,
+        nominal: datetime,
+        at: datetime,
+        mark: TickMark,
+        *,
+        is_sealed: bool,
+    ) -> None:
+        """Send the message that starts a tick; whether it is stored encrypted."""
         row = self.row
         id = scheduled_id(row.tenant, row.id, nominal)
         mail = Mail(
@@ -185,6 +193,7 @@ class Work:
             instance_id=id,
             input=_encode(ScheduledStart(started)),
             created_at=self.now,
+            is_sealed=is_sealed,
         )
         self._mail.append(mail)
         self.put(nominal, at, "started", mark, instance_id=id)

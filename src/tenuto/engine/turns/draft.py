@@ -277,6 +277,7 @@ class Draft(Struct, eq=False):
                 ownership=ownership,
                 lifecycle=self._lifecycle,
                 may_be_gone=may_be_gone,
+                is_sealed=held.is_sealed,
             )
         return InstanceWrite(
             instance_id=self.instance_id,
@@ -303,6 +304,7 @@ class Draft(Struct, eq=False):
             ownership=ownership,
             lifecycle=self._lifecycle,
             may_be_gone=may_be_gone,
+            is_sealed=held.is_sealed,
         )
 
     @property
@@ -379,7 +381,9 @@ class Draft(Struct, eq=False):
     def _obligations(self) -> Obligations:
         if self._owed is None:
             held = self.held
-            self._owed = Obligations(self.instance_id, held.tenant, held.inbox)
+            self._owed = Obligations(
+                self.instance_id, held.tenant, held.inbox, is_sealed=held.is_sealed
+            )
         return self._owed
 
     def _effect(self, effect: Effect) -> None:  # noqa: C901 - one arm each

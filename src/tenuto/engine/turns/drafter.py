@@ -373,6 +373,7 @@ class Drafter:
             start = requests[0].start if requests else None
             if start is not None:
                 held[instance_id] = new = Held(blank(instance_id), start.plan, start.tenant)
+                new.is_sealed = start.plan.encrypts or start.is_sealed
                 new.shown_in = self._stretch
                 continue
             found = self._cache.get(instance_id)

@@ -25,6 +25,7 @@ class Held:
         "is_fresh",
         "is_owned",
         "is_projected",
+        "is_sealed",
         "jobs",
         "owner_elsewhere",
         "performed",
@@ -54,6 +55,8 @@ class Held:
         """Whether it was just read: its effects may not be under way yet."""
         self.performed: InstanceState | None = None
         """Of one that was read again: the state whose effects this process has performed."""
+        self.is_sealed = plan.encrypts
+        """Whether its values are stored encrypted: by its definition, or as those of its parent."""
         self.is_projected = True
         """Whether the instance's row shows its newest open steps."""
         self.found_by: FoundBy | None = None

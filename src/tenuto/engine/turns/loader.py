@@ -82,10 +82,13 @@ class Loader:
 
     async def _held(self, stored: StoredInstance, known: InstanceState | None) -> Held:
         row = stored.row
+        if stored.unreadable is not None:
+            raise stored.unreadable
         deployed = await self._plans.get(row.tenant, row.definition_id, row.definition_version)
         plan = deployed.plan
         state = await self._state(plan, stored, known)
         held = Held(state, plan, row.tenant)
+        held.is_sealed = plan.encrypts or stored.is_sealed
         # The row may lag behind where a running instance was when its process died.
         held.is_projected = state.status is not Status.RUNNING
         held.is_owned = stored.owner is not None and stored.owner == self.process_id

@@ -36,8 +36,11 @@ _encode = msgspec.json.Encoder().encode
 class Obligations:
     """Timers, waits, deliveries, mail and dead letters; what a turn sets and clears cancels out."""
 
-    def __init__(self, instance_id: str, tenant: str, inbox: str) -> None:
-        """`inbox`: the inbox of its events."""
+    def __init__(
+        self, instance_id: str, tenant: str, inbox: str, *, is_sealed: bool = False
+    ) -> None:
+        """`inbox`: the inbox of its events. `is_sealed`: whether its values are encrypted."""
+        self._is_sealed = is_sealed
         self._instance_id = instance_id
         self._tenant = tenant
         self._inbox = inbox
@@ -137,6 +140,7 @@ class Obligations:
                 instance_id=message.to,
                 input=_encode(message.input),
                 created_at=message.at,
+                is_sealed=self._is_sealed,
             )
         )
 

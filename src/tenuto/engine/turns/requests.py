@@ -40,6 +40,8 @@ class StartFacts(Struct, frozen=True, kw_only=True):
     content_hash: bytes = b""
     needs_definition: bool = False
     """Whether the start is refused where its definition was removed before it is durable."""
+    is_sealed: bool = False
+    """Whether its values are encrypted whatever its definition says, as those of its parent are."""
 
 
 class LookAgain(Struct, frozen=True, gc=False, tag="look-again"):
@@ -100,6 +102,8 @@ class Request(Struct, eq=False):
     """Why it is refused: there can be no such instance, or the store refuses the consequences."""
     tenant: str = ""
     """The tenant, where the sender knows it: tenants take turns."""
+    is_sealed: bool = False
+    """Whether it comes from an instance whose values are encrypted."""
     setbacks: int = 0
     """How often not even its refusal could be written."""
 

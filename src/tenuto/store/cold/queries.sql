@@ -555,3 +555,348 @@ WHERE
         WHERE old.place > :most OR (old.place > :most_closed AND old.is_open = 0)
     )
 RETURNING 1;
+
+------------------------------------------------------------------------------------------ data sources
+
+-- name: insert_data_source
+-- Keep a new one; nothing where there is one.
+INSERT INTO tenuto.data_sources ({data_source_columns})
+VALUES (
+    :tenant, :id, :version, :document, :created_at, :created_by, :changed_at, :changed_by
+)
+ON CONFLICT (tenant, id) DO NOTHING RETURNING 1;
+
+-- name: update_data_source
+-- Change one from one version to the next; not another one that was made anew under its id.
+UPDATE tenuto.data_sources SET
+    version = :version, document = :document, created_by = :created_by, changed_at = :changed_at,
+    changed_by = :changed_by
+WHERE tenant = :tenant AND id = :id AND version = :version - 1 AND created_at = :created_at
+RETURNING 1;
+
+-- name: data_source
+-- One data source.
+SELECT {data_source_columns} FROM tenuto.data_sources WHERE tenant = :tenant AND id = :id;
+
+-- name: data_sources
+-- The data sources of a tenant.
+SELECT {data_source_columns} FROM tenuto.data_sources
+WHERE tenant = :tenant AND id > :after
+ORDER BY tenant, id LIMIT :limit;
+
+-- name: count_data_sources
+-- How many data sources a tenant has, up to so many.
+SELECT count(*) FROM (
+    SELECT 1 FROM tenuto.data_sources WHERE tenant = :tenant LIMIT :most
+) AS stored;
+
+-- name: keep_data_source
+-- Keep a data source from being removed until the end of the transaction.
+SELECT 1 FROM tenuto.data_sources WHERE tenant = :tenant AND id = :id FOR KEY SHARE;
+
+-- name: lock_data_source
+-- Wait for those who keep a data source.
+SELECT 1 FROM tenuto.data_sources WHERE tenant = :tenant AND id = :id FOR UPDATE;
+
+-- name: remove_data_source
+-- Delete a data source that no query names.
+DELETE FROM tenuto.data_sources
+WHERE
+    tenant = :tenant AND id = :id
+    AND NOT EXISTS (
+        SELECT 1 FROM tenuto.data_queries AS query
+        WHERE query.tenant = :tenant AND query.data_source_id = :id
+    )
+RETURNING 1;
+
+------------------------------------------------------------------------------------------ data queries
+
+-- name: insert_data_query
+-- Keep a new one; nothing where there is one.
+INSERT INTO tenuto.data_queries ({data_query_columns})
+VALUES (
+    :tenant, :id, :version, :data_source_id, :document, :created_at, :created_by, :changed_at,
+    :changed_by
+)
+ON CONFLICT (tenant, id) DO NOTHING RETURNING 1;
+
+-- name: update_data_query
+-- Change one from one version to the next; not another one that was made anew under its id.
+UPDATE tenuto.data_queries SET
+    version = :version, data_source_id = :data_source_id, document = :document,
+    created_by = :created_by, changed_at = :changed_at, changed_by = :changed_by
+WHERE tenant = :tenant AND id = :id AND version = :version - 1 AND created_at = :created_at
+RETURNING 1;
+
+-- name: data_query
+-- One data query.
+SELECT {data_query_columns} FROM tenuto.data_queries WHERE tenant = :tenant AND id = :id;
+
+-- name: data_queries
+-- The data queries of a tenant.
+SELECT {data_query_columns} FROM tenuto.data_queries
+WHERE tenant = :tenant AND id > :after
+ORDER BY tenant, id LIMIT :limit;
+
+-- name: data_queries_of_source
+-- The data queries of a data source.
+SELECT {data_query_columns} FROM tenuto.data_queries
+WHERE tenant = :tenant AND data_source_id = :data_source_id AND id > :after
+ORDER BY tenant, data_source_id, id LIMIT :limit;
+
+-- name: count_data_queries
+-- How many data queries a tenant has, up to so many.
+SELECT count(*) FROM (
+    SELECT 1 FROM tenuto.data_queries WHERE tenant = :tenant LIMIT :most
+) AS stored;
+
+-- name: remove_data_query
+-- Delete a data query.
+DELETE FROM tenuto.data_queries WHERE tenant = :tenant AND id = :id RETURNING 1;
+
+--------------------------------------------------------------------------------- secrets of tenants
+
+-- name: put_tenant_secret
+-- Keep a secret, or replace it.
+INSERT INTO tenuto.tenant_secrets ({tenant_secret_columns})
+VALUES (:tenant, :name, :sealed, :destinations, :changed_at, :changed_by)
+ON CONFLICT (tenant, name) DO UPDATE SET
+    sealed = excluded.sealed, destinations = excluded.destinations,
+    changed_at = excluded.changed_at, changed_by = excluded.changed_by;
+
+-- name: tenant_secret
+-- One secret.
+SELECT {tenant_secret_columns} FROM tenuto.tenant_secrets
+WHERE tenant = :tenant AND name = :name;
+
+-- name: tenant_secrets
+-- The secrets of a tenant.
+SELECT {tenant_secret_columns} FROM tenuto.tenant_secrets
+WHERE tenant = :tenant AND name > :after
+ORDER BY tenant, name LIMIT :limit;
+
+-- name: count_tenant_secrets
+-- How many secrets a tenant has, up to so many.
+SELECT count(*) FROM (
+    SELECT 1 FROM tenuto.tenant_secrets WHERE tenant = :tenant LIMIT :most
+) AS stored;
+
+-- name: remove_tenant_secret
+-- Delete a secret.
+DELETE FROM tenuto.tenant_secrets WHERE tenant = :tenant AND name = :name RETURNING 1;
+
+----------------------------------------------------------------------------------------- encryption
+
+-- name: put_encryption_mark
+-- Keep a mark, unless it is there.
+INSERT INTO tenuto.encryption_marks (tenant, kind, name) VALUES (:tenant, :kind, :name)
+ON CONFLICT (tenant, kind, name) DO NOTHING RETURNING 1;
+
+-- name: encryption_marks
+-- The marks of a kind.
+SELECT name FROM tenuto.encryption_marks
+WHERE tenant = :tenant AND kind = :kind ORDER BY tenant, kind, name;
+
+-- name: remove_encryption_mark
+-- Remove a mark.
+DELETE FROM tenuto.encryption_marks WHERE tenant = :tenant AND kind = :kind AND name = :name;
+
+-- name: look_back_sealed
+-- Let the waits look back whose values begin with these bytes; triggers have no look-back.
+UPDATE tenuto.workflow_event_subscriptions SET looked_back = 0
+WHERE
+    instance_id > '' AND looked_back = 1 AND node <> ''
+    AND substr(captures, 1, :length) = :beginning;
+
+-- name: sealed_entries
+-- A page of rows that may have an encrypted value.
+SELECT
+    instance_id, seq, '', instance_id,
+    CASE WHEN substr(payload, 1, 4) = :mark THEN payload END
+FROM tenuto.workflow_execution_history
+WHERE (instance_id, seq) > (:after_instance_id, :after_seq) ORDER BY instance_id, seq LIMIT :limit;
+
+-- name: put_sealed_entries
+-- Replace an encrypted value, if it is still the old one.
+UPDATE tenuto.workflow_execution_history SET payload = :new
+WHERE instance_id = :instance_id AND seq = :seq AND payload = :old RETURNING 1;
+
+-- name: sealed_snapshots
+-- A page of rows that may have an encrypted value.
+SELECT
+    instance_id, '', instance_id,
+    CASE WHEN substr(state, 1, 4) = :mark THEN state END
+FROM tenuto.workflow_snapshots
+WHERE instance_id > :after_instance_id ORDER BY instance_id LIMIT :limit;
+
+-- name: put_sealed_snapshots
+-- Replace an encrypted value, if it is still the old one.
+UPDATE tenuto.workflow_snapshots SET state = :new
+WHERE instance_id = :instance_id AND state = :old RETURNING 1;
+
+-- name: sealed_outputs
+-- A page of rows that may have an encrypted value.
+SELECT
+    id, '', id,
+    CASE WHEN substr(output, 1, 4) = :mark THEN output END
+FROM tenuto.workflow_instances
+WHERE id > :after_id ORDER BY id LIMIT :limit;
+
+-- name: put_sealed_outputs
+-- Replace an encrypted value, if it is still the old one.
+UPDATE tenuto.workflow_instances SET output = :new
+WHERE id = :id AND output = :old RETURNING 1;
+
+-- name: sealed_last_errors
+-- A page of rows that may have an encrypted value.
+SELECT
+    id, '', id,
+    CASE WHEN substr(last_error, 1, 4) = :mark THEN last_error END
+FROM tenuto.workflow_instances
+WHERE id > :after_id ORDER BY id LIMIT :limit;
+
+-- name: put_sealed_last_errors
+-- Replace an encrypted value, if it is still the old one.
+UPDATE tenuto.workflow_instances SET last_error = :new
+WHERE id = :id AND last_error = :old RETURNING 1;
+
+-- name: sealed_cancellations
+-- A page of rows that may have an encrypted value.
+SELECT
+    id, '', id,
+    CASE WHEN substr(cancellation, 1, 4) = :mark THEN cancellation END
+FROM tenuto.workflow_instances
+WHERE id > :after_id ORDER BY id LIMIT :limit;
+
+-- name: put_sealed_cancellations
+-- Replace an encrypted value, if it is still the old one.
+UPDATE tenuto.workflow_instances SET cancellation = :new
+WHERE id = :id AND cancellation = :old RETURNING 1;
+
+-- name: sealed_mail
+-- A page of rows that may have an encrypted value.
+SELECT
+    number, '', instance_id,
+    CASE WHEN substr(input, 1, 4) = :mark THEN input END
+FROM tenuto.mailbox
+WHERE number > :after_number ORDER BY number LIMIT :limit;
+
+-- name: put_sealed_mail
+-- Replace an encrypted value, if it is still the old one.
+UPDATE tenuto.mailbox SET input = :new
+WHERE number = :number AND input = :old RETURNING 1;
+
+-- name: sealed_letter_inputs
+-- A page of rows that may have an encrypted value.
+SELECT
+    instance_id, id, '', instance_id,
+    CASE WHEN substr(input, 1, 4) = :mark THEN input END
+FROM tenuto.dead_letters
+WHERE (instance_id, id) > (:after_instance_id, :after_id) ORDER BY instance_id, id LIMIT :limit;
+
+-- name: put_sealed_letter_inputs
+-- Replace an encrypted value, if it is still the old one.
+UPDATE tenuto.dead_letters SET input = :new
+WHERE instance_id = :instance_id AND id = :id AND input = :old RETURNING 1;
+
+-- name: sealed_letter_errors
+-- A page of rows that may have an encrypted value.
+SELECT
+    instance_id, id, '', instance_id,
+    error
+FROM tenuto.dead_letters
+WHERE (instance_id, id) > (:after_instance_id, :after_id) ORDER BY instance_id, id LIMIT :limit;
+
+-- name: put_sealed_letter_errors
+-- Replace an encrypted value, if it is still the old one.
+UPDATE tenuto.dead_letters SET error = :new
+WHERE instance_id = :instance_id AND id = :id AND error = :old RETURNING 1;
+
+-- name: sealed_letter_outputs
+-- A page of rows that may have an encrypted value.
+SELECT
+    instance_id, id, '', instance_id,
+    CASE WHEN substr(output, 1, 4) = :mark THEN output END
+FROM tenuto.dead_letters
+WHERE (instance_id, id) > (:after_instance_id, :after_id) ORDER BY instance_id, id LIMIT :limit;
+
+-- name: put_sealed_letter_outputs
+-- Replace an encrypted value, if it is still the old one.
+UPDATE tenuto.dead_letters SET output = :new
+WHERE instance_id = :instance_id AND id = :id AND output = :old RETURNING 1;
+
+-- name: sealed_waits
+-- A page of rows that may have an encrypted value.
+SELECT
+    instance_id, node, iteration, arm, tenant, instance_id,
+    CASE WHEN substr(captures, 1, 4) = :mark THEN captures END
+FROM tenuto.workflow_event_subscriptions
+WHERE (instance_id, node, iteration, arm) > (:after_instance_id, :after_node, :after_iteration, :after_arm)
+ORDER BY instance_id, node, iteration, arm LIMIT :limit;
+
+-- name: put_sealed_waits
+-- Replace an encrypted value with its index terms, if it is still the old one.
+UPDATE tenuto.workflow_event_subscriptions
+SET captures = :new, term_paths = :term_paths, term_values = :term_values
+WHERE
+    instance_id = :instance_id AND node = :node AND iteration = :iteration AND arm = :arm
+    AND captures = :old
+RETURNING 1;
+
+-- name: sealed_events
+-- A page of rows that may have an encrypted value.
+SELECT
+    number, tenant, id,
+    CASE WHEN substr(payload, 1, 12) = :mark THEN payload END
+FROM tenuto.events
+WHERE number > :after_number ORDER BY number LIMIT :limit;
+
+-- name: put_sealed_events
+-- Replace an encrypted value, if it is still the old one.
+UPDATE tenuto.events SET payload = :new
+WHERE number = :number AND payload = :old RETURNING 1;
+
+-- name: sealed_postings
+-- A page of rows that may have an encrypted value.
+SELECT
+    number, '', event_id,
+    CASE WHEN substr(body, 1, 4) = :mark THEN body END
+FROM tenuto.webhook_deliveries
+WHERE number > :after_number ORDER BY number LIMIT :limit;
+
+-- name: put_sealed_postings
+-- Replace an encrypted value, if it is still the old one.
+UPDATE tenuto.webhook_deliveries SET body = :new
+WHERE number = :number AND body = :old RETURNING 1;
+
+-- name: sealed_lines
+-- A page of rows that may have an encrypted value.
+SELECT
+    instance_id, step, iteration, attempt, first, '', instance_id,
+    CASE WHEN substr(lines, 1, 4) = :mark THEN lines END
+FROM tenuto.task_logs
+WHERE
+    (instance_id, step, iteration, attempt, first)
+    > (:after_instance_id, :after_step, :after_iteration, :after_attempt, :after_first)
+ORDER BY instance_id, step, iteration, attempt, first LIMIT :limit;
+
+-- name: put_sealed_lines
+-- Replace an encrypted value, if it is still the old one.
+UPDATE tenuto.task_logs SET lines = :new
+WHERE
+    instance_id = :instance_id AND step = :step AND iteration = :iteration
+    AND attempt = :attempt AND first = :first AND lines = :old
+RETURNING 1;
+
+-- name: sealed_secrets
+-- A page of rows that may have an encrypted value.
+SELECT
+    tenant, name, tenant, name,
+    CASE WHEN substr(sealed, 1, 4) = :mark THEN sealed END
+FROM tenuto.tenant_secrets
+WHERE (tenant, name) > (:after_tenant, :after_name) ORDER BY tenant, name LIMIT :limit;
+
+-- name: put_sealed_secrets
+-- Replace an encrypted value, if it is still the old one.
+UPDATE tenuto.tenant_secrets SET sealed = :new
+WHERE tenant = :tenant AND name = :name AND sealed = :old RETURNING 1;

@@ -12,6 +12,13 @@ from tenuto.model.events import Event
 from tenuto.store.marks import for_tenants, writes
 
 
+class SealedEvent(Event, frozen=True, gc=False, kw_only=True):
+    """An event whose payload is stored encrypted; its content is compared as it was sent."""
+
+    sealed: bytes
+    """JSON: the payload as it is stored."""
+
+
 class PastTerm(NamedTuple):
     """The value that a payload must have at a path, as text: a store may compare it loosely."""
 

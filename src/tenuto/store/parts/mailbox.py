@@ -23,6 +23,8 @@ class Mail(Struct, frozen=True, gc=False, kw_only=True):
     process that becomes its owner."""
     tenant: str = ""
     """Of a claimed message: the tenant of its instance; empty if there is none yet."""
+    is_sealed: bool = False
+    """Whether its input is stored encrypted; no column."""
 
 
 class MailKey(NamedTuple):

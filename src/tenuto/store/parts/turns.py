@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple, Protocol
 
 from msgspec import Struct
 
+from tenuto.model.errors import TenutoError
 from tenuto.model.events import Event
 from tenuto.model.inputs import TimerKey
 from tenuto.model.log import LogRow
@@ -147,6 +148,8 @@ class InstanceWrite(Struct, frozen=True, gc=False, kw_only=True):
     may_be_gone: bool = False
     """Whether the instance may be erased at any moment, since it had ended before this write, or
     another process may have ended it since. A write after that is `LOST`."""
+    is_sealed: bool = False
+    """Whether its values are encrypted before they reach a store; no column."""
 
 
 class MatchWrite(Struct, frozen=True, gc=False, kw_only=True):
@@ -247,6 +250,10 @@ class StoredInstance(Struct, frozen=True, gc=False, kw_only=True):
     cleanly."""
     jobs: tuple[Lease, ...] = ()
     """Its open jobs, each with the token granted last; 0 if it was never leased."""
+    is_sealed: bool = False
+    """Whether its values are stored encrypted."""
+    unreadable: TenutoError | None = None
+    """Why its values cannot be decrypted here; then it has no state and no tail."""
 
 
 class Turns(Protocol):

@@ -37,6 +37,8 @@ class WaitRow(Struct, frozen=True, gc=False, kw_only=True):
     """The id of the arm, if the wait has several; of a trigger, its number."""
     position: int = 0
     """The order among the arms: if an event matches several, the first wins."""
+    is_sealed: bool = False
+    """Whether its values are stored encrypted, as those of its instance; no column."""
 
     @property
     def is_trigger(self) -> bool:

@@ -190,6 +190,9 @@ class PostgresStore(PostgresParts, Store):
         if view is None:
             if len(self._views) >= _MOST_VIEWS:
                 self._views.clear()
-            view = tenant_view(PostgresParts(TenantDatabase(self._database, guarded, tenant)))
+            parts: Parts = PostgresParts(TenantDatabase(self._database, guarded, tenant))
+            if self.around is not None:
+                parts = self.around(parts)
+            view = tenant_view(parts)
             self._views[tenant] = view
         return view

@@ -50,6 +50,18 @@ CREATE TABLE bulk_operations (
     PRIMARY KEY (tenant, id)
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE calendars (
+    tenant TEXT NOT NULL,
+    id TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    document BLOB NOT NULL,
+    created_at INTEGER NOT NULL,
+    created_by TEXT,
+    is_removed INTEGER NOT NULL,
+    is_newest INTEGER NOT NULL,
+    PRIMARY KEY (tenant, id, version)
+) STRICT;
+
 CREATE TABLE dead_letters (
     instance_id TEXT NOT NULL,
     id TEXT NOT NULL,
@@ -182,6 +194,50 @@ CREATE TABLE quarantine (
     is_quarantined INTEGER NOT NULL
 , version INTEGER NOT NULL DEFAULT 0, deaths INTEGER NOT NULL DEFAULT 1) STRICT, WITHOUT ROWID;
 
+CREATE TABLE schedule_ticks (
+    tenant TEXT NOT NULL,
+    schedule_id TEXT NOT NULL,
+    nominal INTEGER NOT NULL,
+    is_range INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    outcome TEXT NOT NULL,
+    instance_id TEXT,
+    reason TEXT,
+    count INTEGER NOT NULL,
+    last INTEGER,
+    is_open INTEGER NOT NULL,
+    is_confirmed INTEGER NOT NULL,
+    mark TEXT NOT NULL,
+    recorded_at INTEGER NOT NULL,
+    PRIMARY KEY (tenant, schedule_id, nominal, is_range)
+) STRICT;
+
+CREATE TABLE schedules (
+    tenant TEXT NOT NULL,
+    id TEXT NOT NULL,
+    content BLOB NOT NULL,
+    revision INTEGER NOT NULL,
+    version INTEGER NOT NULL,
+    status TEXT NOT NULL,
+    next_at INTEGER,
+    next_tick INTEGER,
+    handled INTEGER NOT NULL,
+    workflow_id TEXT,
+    calendar_id TEXT,
+    note TEXT,
+    problem TEXT,
+    tries INTEGER NOT NULL,
+    last_executed INTEGER,
+    last_nominal INTEGER,
+    last_instance_id TEXT,
+    created_at INTEGER NOT NULL,
+    created_by TEXT,
+    changed_at INTEGER NOT NULL,
+    changed_by TEXT,
+    held_until INTEGER NOT NULL,
+    PRIMARY KEY (tenant, id)
+) STRICT;
+
 CREATE TABLE schema_info (
     only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
     version INTEGER NOT NULL,
@@ -215,6 +271,16 @@ CREATE TABLE task_logs (
     lines BLOB NOT NULL,
     at INTEGER NOT NULL,
     PRIMARY KEY (instance_id, step, iteration, attempt, first)
+) STRICT;
+
+CREATE TABLE tenant_secrets (
+    tenant TEXT NOT NULL,
+    name TEXT NOT NULL,
+    sealed BLOB NOT NULL,
+    destinations TEXT,
+    changed_at INTEGER NOT NULL,
+    changed_by TEXT,
+    PRIMARY KEY (tenant, name)
 ) STRICT;
 
 CREATE TABLE timers (
@@ -353,6 +419,8 @@ CREATE INDEX bulk_operations_newest ON bulk_operations (tenant, created_at, id);
 
 CREATE INDEX bulk_operations_open ON bulk_operations (held_until) WHERE is_open = 1;
 
+CREATE INDEX calendars_newest ON calendars (tenant, id, version) WHERE is_newest = 1;
+
 CREATE INDEX dead_letters_newest ON dead_letters (tenant, at, id, instance_id);
 
 CREATE INDEX event_deliveries_by_event ON event_deliveries (event_id, tenant);
@@ -378,6 +446,17 @@ CREATE UNIQUE INDEX outbox_by_event ON outbox (event_number) WHERE event_number 
 CREATE INDEX outbox_by_tenant ON outbox (tenant, number);
 
 CREATE INDEX owners_by_process ON owners (process_id);
+
+CREATE INDEX schedule_ticks_open ON schedule_ticks (tenant, schedule_id, nominal)
+WHERE is_open = 1;
+
+CREATE INDEX schedules_by_calendar ON schedules (tenant, calendar_id, id)
+WHERE calendar_id IS NOT NULL;
+
+CREATE INDEX schedules_by_workflow ON schedules (tenant, workflow_id, id)
+WHERE workflow_id IS NOT NULL;
+
+CREATE INDEX schedules_due ON schedules (next_at, tenant, id) WHERE next_at IS NOT NULL;
 
 CREATE INDEX task_definitions_pushed ON task_definitions (tenant, id) WHERE is_pushed;
 

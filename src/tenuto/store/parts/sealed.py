@@ -1,0 +1,176 @@
+"""Encrypted values: what is encrypted, with which keys, and replacing values sealed with old keys."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Final, NamedTuple, TypeAlias
+
+from tenuto.store.cold.part import ColdPart
+from tenuto.store.cold.port import Ask, Script
+from tenuto.store.looking import looked_for
+from tenuto.store.marks import writes
+
+Place: TypeAlias = tuple[str | int, ...]
+"""The key of a row, by which pages are ordered."""
+
+_OF_KEYS: Final = ""
+"""In place of a tenant: marks of keys are of no tenant."""
+
+
+class SealedColumn(NamedTuple):
+    """A column that may have encrypted values."""
+
+    name: str
+    """Its statements are `sealed_<name>` and `put_sealed_<name>`."""
+    key: tuple[str, ...]
+    first: Place
+    """Before the key of every row."""
+
+
+SEALED_COLUMNS: Final = (
+    SealedColumn("entries", ("instance_id", "seq"), ("", 0)),
+    SealedColumn("snapshots", ("instance_id",), ("",)),
+    SealedColumn("outputs", ("id",), ("",)),
+    SealedColumn("last_errors", ("id",), ("",)),
+    SealedColumn("cancellations", ("id",), ("",)),
+    SealedColumn("mail", ("number",), (0,)),
+    SealedColumn("letter_inputs", ("instance_id", "id"), ("", "")),
+    SealedColumn("letter_errors", ("instance_id", "id"), ("", "")),
+    SealedColumn("letter_outputs", ("instance_id", "id"), ("", "")),
+    SealedColumn("waits", ("instance_id", "node", "iteration", "arm"), ("", "", "", "")),
+    SealedColumn("events", ("number",), (0,)),
+    SealedColumn("postings", ("number",), (0,)),
+    SealedColumn(
+        "lines", ("instance_id", "step", "iteration", "attempt", "first"), ("", "", "", 0, 0)
+    ),
+    SealedColumn("secrets", ("tenant", "name"), ("", "")),
+)
+"""Every column with values that are encrypted, where an instance is; secrets always are."""
+
+
+class SealedRow(NamedTuple):
+    """A row that may have an encrypted value."""
+
+    place: Place
+    tenant: str
+    """The tenant, where the value was sealed for that too; else empty."""
+    about: str
+    """The instance, the event or the secret that the value was sealed for."""
+    value: bytes | None
+    """None: it has none that could be encrypted."""
+
+
+class Resealed(NamedTuple):
+    """A value to be replaced, if it is still the old one."""
+
+    place: Place
+    old: bytes
+    new: bytes
+    terms: tuple[str, str] = ("", "")
+    """Of a wait: the paths and values of its index terms."""
+
+
+class Sealed(ColdPart):
+    """Patterns of events that are stored encrypted, keys in use, and values by pages.
+
+    All verbs are safe to repeat.
+    """
+
+    @writes
+    async def declare(self, tenant: str, patterns: Collection[str]) -> int:
+        """Store events of these patterns encrypted from now on; returns how many are new."""
+        return await self._mark(tenant, "pattern", patterns)
+
+    async def patterns(self, tenant: str) -> list[str]:
+        """The patterns of events of a tenant that are stored encrypted."""
+        return await self._marked(tenant, "pattern")
+
+    @writes
+    async def use(self, key_ids: Collection[str]) -> int:
+        """Record keys with which values are encrypted."""
+        return await self._mark(_OF_KEYS, "key", key_ids)
+
+    async def keys(self) -> list[str]:
+        """The keys with which values may be encrypted."""
+        return await self._marked(_OF_KEYS, "key")
+
+    @writes
+    async def retire(self, key_ids: Collection[str]) -> None:
+        """Forget keys with which no value is encrypted any more."""
+        for key_id in key_ids:
+            await self._unmark("key", key_id)
+
+    @writes
+    async def miss(self, key_ids: Collection[str]) -> int:
+        """Record keys that were missing when events were matched."""
+        return await self._mark(_OF_KEYS, "missed", key_ids)
+
+    async def missed(self) -> list[str]:
+        """The keys that were missing when events were matched."""
+        return await self._marked(_OF_KEYS, "missed")
+
+    @writes
+    async def look_again(self, key_id: str, beginnings: Sequence[bytes]) -> None:
+        """Let the waits look back that were encrypted with a key, since events may have missed them.
+
+        `beginnings`: the first bytes of values that were encrypted with it.
+        """
+        for beginning in beginnings:
+            which = {"beginning": beginning, "length": len(beginning)}
+            await self._port.write_beside("look_back_sealed", which)
+        await self._unmark("missed", key_id)
+
+    async def page(
+        self, column: SealedColumn, after: Place, limit: int, marks: tuple[bytes, bytes]
+    ) -> list[SealedRow]:
+        """The next rows of a column; values that do not begin with one of the marks are left out.
+
+        `marks`: of encrypted bytes, and of encrypted JSON.
+        """
+        which = {f"after_{name}": value for name, value in zip(column.key, after, strict=True)}
+        which |= {"limit": limit, **_marks_of(column, marks)}
+        found = await looked_for(self._port.rows(f"sealed_{column.name}", which), nothing=[])
+        width = len(column.key)
+        return [SealedRow(tuple(row[:width]), *row[width:]) for row in found]
+
+    @writes
+    async def replace(self, column: SealedColumn, changes: Sequence[Resealed]) -> int:
+        """Replace values that are still the old ones, also beside an engine; returns how many."""
+        if not changes:
+            return 0
+        name = f"put_sealed_{column.name}"
+
+        def script() -> Script[int]:
+            replaced = 0
+            for change in sorted(changes):
+                which: dict[str, object] = dict(zip(column.key, change.place, strict=True))
+                which |= {"old": change.old, "new": change.new}
+                if column.name == "waits":
+                    which |= {"term_paths": change.terms[0], "term_values": change.terms[1]}
+                replaced += len((yield Ask(name, which)))
+            return replaced
+
+        return await self._port.transaction(script)
+
+    async def _mark(self, tenant: str, kind: str, names: Collection[str]) -> int:
+        added = 0
+        for name in sorted(names):
+            which = {"tenant": tenant, "kind": kind, "name": name}
+            added += len(await self._port.write_beside("put_encryption_mark", which))
+        return added
+
+    async def _marked(self, tenant: str, kind: str) -> list[str]:
+        which = {"tenant": tenant, "kind": kind}
+        found = await looked_for(self._port.rows("encryption_marks", which), nothing=[])
+        return [name for (name,) in found]
+
+    async def _unmark(self, kind: str, name: str) -> None:
+        which = {"tenant": _OF_KEYS, "kind": kind, "name": name}
+        await self._port.write_beside("remove_encryption_mark", which)
+
+
+def _marks_of(column: SealedColumn, marks: tuple[bytes, bytes]) -> dict[str, bytes]:
+    """The first bytes of encrypted values of a column; those of errors are in the midst of them."""
+    if column.name == "letter_errors":
+        return {}
+    return {"mark": marks[1] if column.name == "events" else marks[0]}

@@ -1,0 +1,113 @@
+"""An encrypted instance leaves no plain value in its store, and everyone who may read it can."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from tenuto import Tenuto, WorkflowFailed
+from tenuto.core.view import current_steps
+from tenuto.model.json import Object
+from tenuto.model.status import Status
+from tenuto.workspace.instance import InstanceRef
+from tests.encryption.stage import (
+    CANARY,
+    ORDER,
+    PLAIN,
+    SHIPPING,
+    app_on,
+    backup_of,
+    files_in,
+    found_in,
+    ring,
+    tables_of,
+)
+from tests.engine.situations import until
+from tests.kit.hooks import receiver
+from tests.kit.postgres_database import fresh_database
+from tests.kit.waits import every_wait_has_looked_back
+
+pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
+
+
+async def _through(app: Tenuto, looked: Callable[[], Awaitable[None]]) -> InstanceRef:
+    """Run an order through all of its steps; looks at the store wherever it stands still."""
+    for document in (SHIPPING, ORDER, PLAIN):
+        await app.deploy(document)
+    order = await app.start("order", {"card": CANARY})
+
+    async def waits_for(step: str) -> bool:
+        held = await app.engine.loader.look_at(order.id)
+        return step in current_steps(held.state)
+
+    await until(app, lambda: waits_for("paid"))
+    await every_wait_has_looked_back(app)
+    await looked()
+    paid = await app.publish("payment.received", {"card": CANARY, "address": f"to {CANARY}"})
+    assert paid.resumed == 1
+    await until(app, lambda: waits_for("sign"))
+    await looked()
+    await order.decide("sign", "approved", by="ann", form={"note": CANARY})
+    with pytest.raises(WorkflowFailed, match=CANARY):
+        await asyncio.wait_for(order.result(), 60)
+    await app.engine.effects.task_logs.written()
+    await looked()
+    return order
+
+
+async def _is_read(app: Tenuto, order: InstanceRef) -> None:
+    """Whoever may read the instance reads all of it."""
+    details: Object = await order.details()
+    assert CANARY in str(details["lastError"])
+    history = [str(entry) for entry in await order.history()]
+    assert sum(CANARY in entry for entry in history) > 3
+    letters = await app.dead_letters.list()
+    assert CANARY in str(letters[0])
+    assert (await order.status()) is Status.FAILED
+
+
+async def test_no_value_is_in_the_files_of_an_sqlite_store(tmp_path: Path) -> None:
+    folder = tmp_path / "store"
+    folder.mkdir()
+    codec = ring()
+    async with receiver() as hook, app_on(f"sqlite:///{folder}/a.db", codec) as app:
+        hook.answer = lambda _: 500
+        await app.webhooks.add(f"{hook.url}/here", ("**",))
+
+        async def look() -> None:
+            assert found_in(files_in(folder)) == []
+            assert found_in(backup_of(folder / "a.db")) == []
+
+        order = await _through(app, look)
+        await _is_read(app, order)
+        hook.answer = lambda _: 200
+        await hook.until(lambda: any(CANARY in each.body.decode() for each in hook.received))
+        await look()
+    assert found_in(files_in(folder)) == []
+
+
+async def test_no_value_is_in_a_table_on_postgres() -> None:
+    url = await fresh_database()
+    codec = ring()
+    async with receiver() as hook, app_on(url, codec) as app:
+        hook.answer = lambda _: 500
+        await app.webhooks.add(f"{hook.url}/here", ("**",))
+
+        async def look() -> None:
+            assert found_in(await tables_of(url)) == []
+
+        order = await _through(app, look)
+        await _is_read(app, order)
+
+
+async def test_a_test_that_finds_nothing_would_find_plain_values(tmp_path: Path) -> None:
+    """The same order without encryption: the canary is seen by what looks for it."""
+    folder = tmp_path / "store"
+    folder.mkdir()
+    async with app_on(f"sqlite:///{folder}/a.db", ring()) as app:
+        await app.deploy(SHIPPING)
+        await app.start("shipping", {"to": CANARY})
+    assert found_in(files_in(folder))
