@@ -111,9 +111,7 @@ def found_in(data: bytes, canary: str = CANARY) -> list[bytes]:
         base64.b64encode(canary.encode())[:-4],
     }
     return [
-        data[max(0, place - 60) : place + 60]
-        for form in forms
-        if (place := data.find(form)) >= 0
+        data[max(0, place - 60) : place + 60] for form in forms if (place := data.find(form)) >= 0
     ]
 
 

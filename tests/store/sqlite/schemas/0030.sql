@@ -78,13 +78,6 @@ CREATE TABLE dead_letters (
     PRIMARY KEY (instance_id, id)
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE encryption_marks (
-    tenant TEXT NOT NULL,
-    kind TEXT NOT NULL,
-    name TEXT NOT NULL,
-    PRIMARY KEY (tenant, kind, name)
-) STRICT, WITHOUT ROWID;
-
 CREATE TABLE "event_deliveries" (
     instance_id TEXT NOT NULL,
     node TEXT NOT NULL,

@@ -14,3 +14,13 @@ CREATE TABLE tenuto.tenant_secrets (
 );
 
 SELECT tenuto.raise_wall();
+
+-- Made, and removed, by it:
+-- + table tenant_secrets tenant_secrets
+-- + column tenant_secrets changed_at bigint
+-- + column tenant_secrets changed_by text
+-- + column tenant_secrets destinations text
+-- + column tenant_secrets name text
+-- + column tenant_secrets sealed bytea
+-- + column tenant_secrets tenant text
+-- + key tenant_secrets tenant,name primary
