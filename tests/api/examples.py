@@ -83,7 +83,7 @@ async def furnished(app: Tenuto, tenant: str) -> Things:
     await workspace.task_definitions.add(TaskDefinition(id=task, kind="pull", description=mark))
     calendar = await workspace.calendars.save(_calendar(f"calendar-{tenant}", mark))
     schedule = await workspace.schedules.save(_schedule(f"schedule-{tenant}", flow, mark))
-    secret = await workspace.secrets.put(f"SECRET_{tenant}", f"value of {mark}")
+    secret = await workspace.secrets.put(f"SECRET_{tenant.replace('-', '_')}", f"value of {mark}")
     ids = {
         "calendars": calendar.id,
         "schedules": schedule.id,

@@ -6,6 +6,8 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from tenuto import Settings, TaskError, Tenuto
+from tenuto.encryption.key_ring import new_key
+from tenuto.encryption.settings import EncryptionSettings
 from tenuto.model.json import JSON, Object
 from tenuto.model.quotas import Quotas
 from tenuto.model.status import Status
