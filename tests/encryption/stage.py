@@ -63,7 +63,7 @@ ORDER: Object = {
             "assignees": {"users": ["ann"]},
             "transitions": {"approved": "book", "rejected": "book"},
         },
-        {"stepId": "book", "type": "TASK", "taskId": "book", "input": {"all": "{{ctx}}"}},
+        {"stepId": "book", "type": "TASK", "taskId": "book", "input": {"known": "{{ctx}}"}},
     ],
 }
 SHIPPING: Object = {
@@ -92,12 +92,12 @@ def app_on(
 
     @app.task
     async def check(card: JSON) -> JSON:
-        print(f"checking {card}")  # noqa: T201 - lines of tasks are stored too
+        print(f"checking {card}")
         return {"checked": card}
 
     @app.task
-    async def book(all: JSON) -> JSON:
-        raise TaskError("NOT_BOOKED", f"it knows {all}", details=all, retryable=False)
+    async def book(known: JSON) -> JSON:
+        raise TaskError("NOT_BOOKED", f"it knows {known}", details=known, retryable=False)
 
     return app
 
@@ -111,9 +111,7 @@ def found_in(data: bytes, canary: str = CANARY) -> list[bytes]:
         base64.b64encode(canary.encode())[:-4],
     }
     return [
-        data[max(0, place - 60) : place + 60]
-        for form in forms
-        if (place := data.find(form)) >= 0
+        data[max(0, place - 60) : place + 60] for form in forms if (place := data.find(form)) >= 0
     ]
 
 

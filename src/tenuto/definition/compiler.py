@@ -168,7 +168,9 @@ def _compile(
         check_bodies(draft)
         schema = document.get("inputSchema")
         References(draft, flow, schema).check(root.report.references)
-        refuse_searchable(options, root.at("options" if "options" in document else "workflowOptions"))
+        refuse_searchable(
+            options, root.at("options" if "options" in document else "workflowOptions")
+        )
     return Definition(
         id=cast("str", top.get("id", fallback_id)),
         graph=graph,

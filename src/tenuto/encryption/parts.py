@@ -192,9 +192,7 @@ class SealedTurns(_Around):
             await self._sealing.tell_used()
             sealed = self._values.sealed_write(write)
             if write.events:
-                sealed = replace(
-                    sealed, events=tuple(map(self._values.sealed_event, write.events))
-                )
+                sealed = replace(sealed, events=tuple(map(self._values.sealed_event, write.events)))
             return sealed
         if any(mail.is_sealed for mail in write.mail_sent):
             write = replace(write, mail_sent=_mails(self._values, write.mail_sent))
@@ -264,7 +262,9 @@ class SealedWaits(_Around):
         rows: list[WaitRow] = await self._inner.matching(tenant, asked, limit=limit, after=after)
         if any(row.captures.startswith(MARK) for row in rows):
             # What cannot be opened fits no event, and keeps its place: a shorter page is the last.
-            rows = [self._try(row) or replace(row, condition="false", captures=b"[]") for row in rows]
+            rows = [
+                self._try(row) or replace(row, condition="false", captures=b"[]") for row in rows
+            ]
         await self._sealing.tell_missed()
         return rows
 
@@ -337,7 +337,9 @@ class SealedInbox(_Around):
         found = await self._inner.unmatched(limit)
         opened = [(number, self._values.opened_event(event)) for number, event in found]
         # One that cannot be opened is matched by a process that can.
-        return [(number, event) for number, event in opened if sealed_payload(event.payload) is None]
+        return [
+            (number, event) for number, event in opened if sealed_payload(event.payload) is None
+        ]
 
     async def deliveries_to(self, instance_id: str) -> list[Delivery]:
         return list(map(self._values.opened_delivery, await self._inner.deliveries_to(instance_id)))
@@ -445,9 +447,7 @@ class SealedOutbox(_Around):
         opened: list[list[LogRow]] = []
         for stretch, rows in zip(asked, found, strict=True):
             try:
-                opened.append(
-                    list(self._values.opened_rows(rows, stretch.instance_id.encode()))
-                )
+                opened.append(list(self._values.opened_rows(rows, stretch.instance_id.encode())))
             except CannotOpen:
                 opened.append(rows)
         return opened

@@ -125,9 +125,7 @@ class Values:
             update=None if update is None else self._sealed_update(update, about),
             snapshot=None
             if snapshot is None
-            else Snapshot(
-                version=snapshot.version, state=self.codec.seal(snapshot.state, about)
-            ),
+            else Snapshot(version=snapshot.version, state=self.codec.seal(snapshot.state, about)),
             waits_opened=tuple(map(self.sealed_wait, write.waits_opened)),
             deliveries=tuple(map(self.sealed_delivery, write.deliveries)),
             mail_sent=tuple(map(self.sealed_mail, write.mail_sent)),
@@ -176,9 +174,7 @@ class Values:
             )
         except CannotOpen as error:
             row = self.opened_instance(stored.row)
-            return replace(
-                stored, row=row, state=None, tail=(), is_sealed=True, unreadable=error
-            )
+            return replace(stored, row=row, state=None, tail=(), is_sealed=True, unreadable=error)
 
     # -- rows beside the log
 

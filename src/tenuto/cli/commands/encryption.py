@@ -54,8 +54,11 @@ def generate(
             if output == "json":
                 show_json({"id": key.id, "file": str(file), "ids": [*ids]})
             else:
-                show(f"{key.id} is the first of {len(ids)} in {file}" if ids[1:] else
-                     f"{key.id} written to {file}")
+                show(
+                    f"{key.id} is the first of {len(ids)} in {file}"
+                    if ids[1:]
+                    else f"{key.id} written to {file}"
+                )
         elif output == "json":
             show_json({"id": key.id, "key": key.text})
         else:

@@ -14,10 +14,10 @@ from typing import NamedTuple, TypeGuard
 import msgspec
 
 from tenuto.core import Plan
-from tenuto.encryption.parts import PATTERNS_KEPT
-from tenuto.encryption.store import can_seal
 from tenuto.definition import Checked, check, compile_definition, unavailable
 from tenuto.definition.report import did_you_mean
+from tenuto.encryption.parts import PATTERNS_KEPT
+from tenuto.encryption.store import can_seal
 from tenuto.engine.bounds import DEFAULT_BOUNDS, Bounds
 from tenuto.engine.definitions.input_checks import InputChecks
 from tenuto.engine.definitions.large_documents import LargeDocuments

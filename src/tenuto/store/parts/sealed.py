@@ -1,4 +1,4 @@
-"""Encrypted values: what is encrypted, with which keys, and replacing values sealed with old keys."""
+"""Encrypted values: what is encrypted, with which keys, and replacing values of old keys."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class Sealed(ColdPart):
 
     @writes
     async def look_again(self, key_id: str, beginnings: Sequence[bytes]) -> None:
-        """Let the waits look back that were encrypted with a key, since events may have missed them.
+        """Let waits look back that were encrypted with a key: events may have missed them.
 
         `beginnings`: the first bytes of values that were encrypted with it.
         """
