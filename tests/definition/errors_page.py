@@ -7,6 +7,7 @@ from tenuto.model.codes import CATALOGUE, FAILURES
 _CHAPTERS = {
     "TEN-10": "Definitions",
     "TEN-11": "Workflows in Python",
+    "TEN-16": "Code, HTTP and data nodes",
     "TEN-18": "Tasks in Python",
     "TEN-19": "Valid, but not available yet",
     "TEN-2": "Requests and input",

@@ -16,6 +16,7 @@ import msgspec
 from tenuto.core import Plan
 from tenuto.definition import Checked, check, compile_definition, unavailable
 from tenuto.definition.report import did_you_mean
+from tenuto.encryption.errors import NO_KEYS
 from tenuto.encryption.parts import PATTERNS_KEPT
 from tenuto.encryption.store import can_seal
 from tenuto.engine.bounds import DEFAULT_BOUNDS, Bounds
@@ -474,7 +475,7 @@ class Plans:
 
 def _no_keys() -> InvalidDefinition:
     problem = Problem(
-        code="TEN-1681",
+        code=NO_KEYS,
         path="$.options.encrypt",
         message="what its instances store is to be encrypted, and there are no encryption keys",
         advice="Make a key with `tenuto encryption generate`, set TENUTO_ENCRYPTION_KEYS for every "
