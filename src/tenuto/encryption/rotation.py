@@ -194,6 +194,8 @@ async def look_back_again(store: Store) -> list[str]:
     """Let waits look back whose keys were missing and are here again; returns those keys."""
     codec = codec_of(store)
     known = () if codec is None else codec.ids
+    if not known:
+        return []
     back = [key for key in await store.sealed.missed() if key in known]
     for key in back:
         await store.sealed.look_again(key, beginnings_of(key))
