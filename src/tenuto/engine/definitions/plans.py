@@ -260,7 +260,9 @@ class Plans:
         patterns = version.sealed_patterns
         if patterns is None:
             return
-        added = await self._store.sealed.declare(tenant, patterns)
+        # The events of test runs have inboxes of their own, in which all are encrypted.
+        wanted = () if is_test_run(version.id) else patterns
+        added = await self._store.sealed.declare(tenant, wanted)
         if not can_seal(self._store):
             raise _no_keys()
         if added and self._store.is_shared:
