@@ -7,12 +7,12 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from tenuto.encryption.store import encrypt
 from tenuto.engine.bounds import WITHOUT_THREADS
 from tenuto.engine.definitions.plans import Plans
 from tenuto.engine.turns.draft import Draft
 from tenuto.engine.turns.held import Held
 from tenuto.engine.turns.loader import Loader
-from tenuto.encryption.store import encrypt
 from tenuto.model.errors import NotFound
 from tenuto.model.json import JSON, Object
 from tenuto.ports import SystemClock
