@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from bench import (
     children,
+    encryption,
     events,
     javascript,
     loops,
@@ -37,6 +38,7 @@ SCENARIOS: dict[str, tuple[Scenario, Scenario, int]] = {
     "working-time": (working_time.working_time, working_time.promise_working_time, 5),
     "schedules": (schedules.schedules, schedules.promise_schedules, 3),
     "javascript": (javascript.javascript, javascript.promise_javascript, 5),
+    "encryption": (encryption.encryption, encryption.promise_encryption, 3),
     "importing": (scenarios.importing, scenarios.promise_importing, 5),
     "sleeping": (scenarios.sleeping, scenarios.promise_sleeping, 1),
     "pulled": (service.pulled, service.promise_pulled, 5),
