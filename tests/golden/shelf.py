@@ -75,6 +75,7 @@ NAMES = (
     "undone_though_it_failed",
     "undone_with_its_children",
     "undone_with_its_children_at_work",
+    "work_of_its_own",
 )
 SUPERSEDED = {
     "child_undone": "child_undone_as_asked",

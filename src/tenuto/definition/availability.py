@@ -7,13 +7,9 @@ from typing import NamedTuple
 
 from tenuto.definition.report import Place, Report
 from tenuto.model.errors import Problem
-from tenuto.model.graph import DataQuery, Definition, Node
+from tenuto.model.graph import Definition, Node
 
 NOT_AVAILABLE = "NOT_AVAILABLE"
-
-_TYPES: dict[type, str] = {
-    DataQuery: "TEN-1904",
-}
 
 
 class _Setting(NamedTuple):
@@ -46,9 +42,6 @@ def unavailable(definition: Definition) -> tuple[Problem, ...]:
     nodes = root.at("steps" if in_steps else "nodes")
     for index, node in enumerate(definition.graph.nodes):
         place = nodes.at(index)
-        code = _TYPES.get(type(node.config))
-        if code is not None:
-            _refuse(place.at("type"), code, f"`{node.id}`")
         settings = place if in_steps else place.at("config")
         for setting in _SETTINGS:
             if setting.is_used(node):

@@ -36,6 +36,7 @@ from tenuto.testing.lives import Lives
 from tenuto.testing.orders import orders
 from tenuto.testing.process import World
 from tenuto.testing.seeded_ids import SeededIds
+from tenuto.testing.stubs import Stub
 from tenuto.testing.task_mocks import Named, TaskMocks
 from tenuto.testing.unrest import Unrest
 from tenuto.testing.virtual_clock import BEGIN, Wall
@@ -143,6 +144,15 @@ class Engine:
         takes `takes`, on the clock of the test.
         """
         self.tasks.stub(task, outcomes, read_length("takes", takes))
+
+    def stub_step(self, step: str, *outcomes: object, takes: Length = _NO_TIME) -> None:
+        """Let a javascript, http or dataQuery step do something else, as `stub` does for a task.
+
+        A function gets the input of the step: the `input` of code, the request of http, the
+        arguments of a query. Code without `allowHosts` and without a stub runs for real; the
+        other steps fail without one (`NOT_STUBBED`).
+        """
+        self.tasks.built_in.stubs[step] = Stub(outcomes, read_length("takes", takes))
 
     def deploy(self, definition: Definition) -> int:
         """Save a definition and return its version."""
