@@ -78,7 +78,7 @@ SEALED_COLUMNS: Final = (
         ("instance_id", "step", "iteration", "attempt", "first"),
         ("", "", "", 0, 0),
     ),
-    SealedColumn("secrets", ("tenant", "name"), ("", "")),
+    SealedColumn("secrets", "sealed_secrets", "put_sealed_secrets", ("tenant", "name"), ("", "")),
 )
 """Every column with values that are encrypted, where an instance is; secrets always are."""
 
