@@ -194,6 +194,23 @@ def delayed_by_its_task() -> Run:
     return run.later(seconds=60).fire().succeed("b", "done")
 
 
+def signed_with_secrets() -> Run:
+    """A task that gets secrets fails, is lost and cancelled, and the one before it is undone."""
+    document = undoing(
+        draw(
+            "sign>ship",
+            sign=task(input={"auth": "Bearer {{secrets.KEY}}", "n": "{{ctx.input.n}}"}),
+            ship=task(input=["{{secrets.KEY}}{{secrets.OTHER}}"]),
+        ),
+        sign={"input": {"key": "{{secrets.KEY}}", "was": "steps.sign.output"}},
+    )
+    run = play(document).start({"n": "{{secrets.KEY}}"}).succeed("sign", {"ok": True})
+    run.fail("ship", "REFUSED", retryable=True).later(minutes=1).fire().lose("ship")
+    run.cancel("enough").fail("ship", "CANCELLED")
+    run.fail("undo_sign", retryable=True).later(minutes=1).fire()
+    return run.succeed("undo_sign")
+
+
 DESK = draw(
     "s>stock stock>price price>ship ship>done",
     s=start(),
@@ -609,6 +626,7 @@ SHELF: dict[str, Situation] = {
         delayed_by_its_task,
         work_of_its_own,
         run_by_workers,
+        signed_with_secrets,
         delay_skipped,
         paid_within_working_time,
         promises_missed,

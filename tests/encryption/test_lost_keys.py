@@ -95,7 +95,7 @@ async def test_nothing_is_encrypted_without_keys(tmp_path: Path) -> None:
         assert refused.value.code == "TEN-4120"
         with pytest.raises(InvalidDefinition) as invalid:
             await app.deploy({**SECRET, "id": "another"})
-        assert [problem.code for problem in invalid.value.problems] == ["TEN-1681"]
+        assert [problem.code for problem in invalid.value.problems] == ["TEN-4120"]
 
 
 async def test_an_event_that_has_to_be_encrypted_is_refused_without_keys(tmp_path: Path) -> None:

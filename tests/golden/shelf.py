@@ -67,6 +67,7 @@ NAMES = (
     "second_child_succeeds_as_its_step_says",
     "second_child_succeeds_in_milliseconds",
     "set_aside_and_retried",
+    "signed_with_secrets",
     "sold",
     "sold_in_milliseconds",
     "stopped_and_started_again",

@@ -112,6 +112,7 @@ class Engine:
         self._schedules: list[Mapping[str, JSON]] = []
         self._ids_by_key: dict[str, str] = {}
         self._calendars: list[Mapping[str, JSON]] = []
+        self._secrets: dict[str, tuple[str, Sequence[str] | None]] = {}
         for each in calendars:
             self.calendar(each)
 
@@ -167,6 +168,11 @@ class Engine:
         assert saved is not None
         self._schedules.append(document)
         return saved
+
+    def secret(self, name: str, value: str, *, destinations: Sequence[str] | None = None) -> None:
+        """Store a secret: attempts of steps that name it get its value."""
+        self._secrets[name] = value, destinations
+        self.lives.ask(lambda app: app.secrets.put(name, value, destinations=destinations))
 
     def calendar(self, document: Mapping[str, JSON]) -> int:
         """Save a calendar and return its version: durations beside its id count its working time.
@@ -320,6 +326,8 @@ class Engine:
             seed=self._seed,
             calendars=self._calendars,
         )
+        for name, (value, destinations) in self._secrets.items():
+            twin.secret(name, value, destinations=destinations)
         for definition in self._deployed:
             twin.deploy(definition)
         for document in self._schedules:
