@@ -351,11 +351,8 @@ def _after(action: str, result: object) -> Object:
             return audit_values.events([result])
         case TestRun():
             return {"instanceId": result.instance_id, "status": result.status.value}
-        case list() if action == "start_batch":
-            refused = sum(isinstance(each, TenutoError) for each in result)
-            return {"started": len(result) - refused, "refused": refused}
         case list():
-            return audit_values.events(result)
+            return _of_many(action, result)
         case SavedSchedule() | SavedCalendar() | ImportedDates() | TickRecord():
             return _of_schedules(result)
         case dict() if action == _PRUNES:
@@ -368,6 +365,15 @@ def _after(action: str, result: object) -> Object:
             pass
     id = getattr(result, "id", None)
     return {} if id is None else {"instanceId" if action in _STARTS else "id": str(id)}
+
+
+def _of_many(action: str, results: list[Any]) -> Object:
+    from tenuto.workspace import audit_values
+
+    if action != "start_batch":
+        return audit_values.events(results)
+    refused = sum(isinstance(each, TenutoError) for each in results)
+    return {"started": len(results) - refused, "refused": refused}
 
 
 def _of_schedules(result: SavedSchedule | SavedCalendar | ImportedDates | TickRecord) -> Object:

@@ -44,7 +44,11 @@ class Checks:
         if read.schedule is None:
             return Checked(schedule=None, problems=read.problems)
         schedule = read.schedule
-        problems = [*read.problems, *input_problems(schedule), *self._targets.problems(tenant, schedule)]
+        problems = [
+            *read.problems,
+            *input_problems(schedule),
+            *self._targets.problems(tenant, schedule),
+        ]
         if not any(each.severity == "error" for each in problems):
             problems += await self._target_problems(tenant, schedule, now)
         is_sound = not any(each.severity == "error" for each in problems)
