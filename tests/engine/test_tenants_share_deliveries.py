@@ -13,7 +13,7 @@ from tenuto.model.errors import OVER_QUOTA
 from tenuto.model.quotas import Quotas
 from tenuto.testing.wrapped_store import Call
 from tests.engine.notification_world import QUIET, World
-from tests.kit.hooks import Pretended
+from tests.kit.hooks import Pretended, Received
 from tests.kit.scripted_store import ScriptedStore
 
 NARROW = replace(QUIET, bounds=Bounds(webhooks=8, failing_webhooks=4))
@@ -71,7 +71,11 @@ def test_the_requests_of_a_tenant_begin_one_after_the_other() -> None:
             passes += 1
             loop.call_soon(count)
 
-        world.hook.answer = lambda _: begun.append(passes) or 200  # type: ignore[func-returns-value]
+        def answer(_: Received) -> int:
+            begun.append(passes)
+            return 200
+
+        world.hook.answer = answer
         for n in range(8):
             await app.webhooks.add(f"https://h{n}.example.com", "paid")
         count()

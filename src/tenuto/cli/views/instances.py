@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 
 _MOST_STEPS: Final = 3
+_COLUMNS: tuple[str, ...] = (
+    *("STATUS", "ID", "WORKFLOW", "STARTED", "TOOK", "STEP", "SCHEDULE", "ERROR"),
+)
 
 
 def instances_table(
@@ -26,7 +29,7 @@ def instances_table(
 ) -> Text:
     """Instances, a line each; on a narrow terminal with short ids."""
     ids = short_ids([each.id for each in found]) if is_narrow() else {}
-    names = ("STATUS", "ID", "WORKFLOW", "STARTED", "TOOK", "STEP", "SCHEDULE", "ERROR")
+    names = _COLUMNS
     rows = [_cells(each, now, ids) for each in found]
     if inputs is not None:
         names = (*names, "INPUT")
