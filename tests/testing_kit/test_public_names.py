@@ -22,6 +22,7 @@ ENGINE = [
     "publish",
     "recover",
     "schedule",
+    "secret",
     "skip",
     "start",
     "stub",
