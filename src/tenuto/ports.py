@@ -201,9 +201,41 @@ class SystemIds:
         return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
     def short(self) -> str:
-        return os.urandom(8).hex()
+        return _RANDOMNESS.take(8).hex()
+
+
+class _Randomness:
+    """Bytes of the operating system's randomness, read many at a time.
+
+    Each read gives the interpreter to another thread, and the event loop waits to get it back.
+    """
+
+    def __init__(self) -> None:
+        self.begin_anew()
+
+    def begin_anew(self) -> None:
+        """Drop what was read, in a child process: its parent has the same bytes."""
+        self._lock = threading.Lock()
+        self._read = b""
+        self._taken = 0
+
+    def take(self, count: int) -> bytes:
+        """So many bytes, which are given to no other caller."""
+        with self._lock:
+            begin, end = self._taken, self._taken + count
+            if end > len(self._read):
+                self._read = os.urandom(_READ_AT_ONCE)
+                begin, end = 0, count
+            self._taken = end
+            return self._read[begin:end]
+
+
+_READ_AT_ONCE = 4_096
+_RANDOMNESS = _Randomness()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_RANDOMNESS.begin_anew)
 
 
 def _random_bits(count: int) -> int:
     size = (count + 7) // 8
-    return int.from_bytes(os.urandom(size), "big") >> (size * 8 - count)
+    return int.from_bytes(_RANDOMNESS.take(size), "big") >> (size * 8 - count)
