@@ -22,7 +22,7 @@ from tenuto import (
     workflow,
 )
 from tenuto.core import Plan
-from tenuto.engine.definitions import resolver
+from tenuto.engine.definitions import resolver, start_checks
 from tenuto.engine.upkeep.verification import verify
 from tenuto.model.effects import SendMail
 from tenuto.model.errors import Problem
@@ -664,7 +664,7 @@ async def test_an_input_that_all_children_of_a_loop_share_is_checked_once(
 ) -> None:
     """A check takes as long as the input is large, and there may be thousands of children."""
     checked: list[JSON] = []
-    check = resolver.bad_input
+    check = start_checks.bad_input
 
     def counted(plan: Plan, input: JSON, limits: Limits) -> list[Problem]:
         checked.append(input)
