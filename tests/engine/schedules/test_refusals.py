@@ -21,7 +21,7 @@ from tenuto.model.quotas import Quotas
 from tenuto.model.task_definition import TaskDefinition
 from tenuto.store.errors import DataRefused
 from tenuto.store.parts.mailbox import Mail
-from tenuto.store.parts.schedules import Fire, ScheduleKey, Schedules
+from tenuto.store.parts.schedules import Fire, ScheduleKey, ScheduleRow, Schedules
 from tests.engine.schedules.clockwork import FLOW, Clockwork, at, minutes
 
 STRICT: Object = {
@@ -101,6 +101,23 @@ def test_a_removal_says_how_many_schedules_it_stops() -> None:
         assert [world.row(id).status for id in ("a", "b", "c")] == ["error", "error", "paused"]
         world.skip(hours=1)
         assert world.engine.instances == []
+
+
+def test_a_schedule_that_is_fired_while_its_workflow_is_removed_is_stopped_all_the_same() -> None:
+    page = Schedules.page
+
+    async def overtaken(self: Schedules, *given: Any, **which: Any) -> list[ScheduleRow]:  # noqa: ANN401
+        """Each row is of the version before."""
+        return [replace(row, version=row.version - 1) for row in await page(self, *given, **which)]
+
+    with Clockwork() as world:
+        world.save()
+        world.skip(minutes=6)
+        hide(world)
+        with patch.object(Schedules, "page", overtaken):
+            stopped = world.of(lambda schedules: schedules.removed_workflow("default", "report"))
+        assert (stopped, world.row().status) == (1, "error")
+        assert world.row().problem == "there is no workflow report"
 
 
 def test_a_start_that_is_overtaken_by_a_removal_ends_as_a_refused_tick() -> None:

@@ -149,29 +149,37 @@ class Changes:
             page = await self._store.schedules.page(
                 tenant, workflow_id=workflow_id, after=after, limit=_PAGE
             )
-            now = self._clock.now()
+            stopped += await self._stop(page, f"there is no workflow {workflow_id}")
+            if len(page) < _PAGE:
+                return stopped
+            after = page[-1].id
+
+    async def _stop(self, rows: Sequence[ScheduleRow], problem: str) -> int:
+        """No tick of these can succeed; returns how many started something before."""
+        stopped = {row.key for row in rows if row.status in ("active", "error")}
+        for _ in range(MOST_TRIES):
+            next_at = self._clock.now() + CONFIRM_AFTER
             fires = [
                 Fire(
                     row=replace(
                         row,
                         version=row.version + 1,
                         status="error",
-                        problem=f"there is no workflow {workflow_id}",
+                        problem=storable(problem),
                         tries=row.tries + 1,
                         next_tick=None,
-                        next_at=now + timedelta(seconds=60),
+                        next_at=next_at,
                     )
                 )
-                for row in page
+                for row in rows
                 if row.status in ("active", "error")
             ]
-            if fires:
-                # One that a process has just fired finds out with its next tick.
-                await self._store.schedules.fire(fires)
-            stopped += len(fires)
-            if len(page) < _PAGE:
-                return stopped
-            after = page[-1].id
+            lost = await self._store.schedules.fire(fires)
+            if not lost:
+                break
+            # They were fired meanwhile.
+            rows = await self._store.schedules.those(lost)
+        return len(stopped)
 
     async def _tick(self, tenant: str, id: str, asked: Asked) -> TickRow:
         for _ in range(MOST_TRIES):
