@@ -135,8 +135,8 @@ def part_of(
     part = concurrency // len(holders | others.keys() | {process}) - mine
     if part > 0:
         return min(room, part)
-    since = state.wants[process].since if process in state.wants else now
-    return 1 if since <= min(each.since for each in others.values()) else 0
+    mine_since = state.wants[process].since if process in state.wants else math.inf
+    return 1 if mine_since <= min(each.since for each in others.values()) else 0
 
 
 def others_want(state: TargetState, process: str, now: int) -> bool:
