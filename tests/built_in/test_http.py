@@ -10,6 +10,7 @@ import base64
 import datetime as dt
 import ssl
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -409,12 +410,15 @@ def _self_signed(folder: Path) -> Path:
 # -- limits and breakers of hosts
 
 
-async def test_a_host_gets_no_more_requests_at_once_than_it_may(site: Site) -> None:
-    async def slow(_: web.Request) -> web.StreamResponse:
-        await turns(20)
-        return web.json_response({})
+async def answer_once_full(site: Site, most: int, _: web.Request) -> web.StreamResponse:
+    """Answer once so many requests were there at the same time, and others had their chance."""
+    await site.until(lambda: site.most_at_once >= most)
+    await turns(20)
+    return web.json_response({})
 
-    site.answers["/"] = slow
+
+async def test_a_host_gets_no_more_requests_at_once_than_it_may(site: Site) -> None:
+    site.answers["/"] = partial(answer_once_full, site, 3)
     settings = Settings(private_networks=HERE, host_limits={"127.0.0.1": HostLimits(concurrency=3)})
     async with Tenuto(settings=settings) as app:
         await app.deploy(step(site.url))

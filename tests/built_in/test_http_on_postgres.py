@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 import pytest
-from aiohttp import web
 
 from tenuto import Tenuto
 from tenuto.engine.settings import Settings
 from tenuto.model.errors import WorkflowFailed
 from tenuto.model.host_limits import HostLimits
 from tenuto.model.json import Object
-from tests.built_in.test_http import HERE, cause_of, step
+from tests.built_in.test_http import HERE, answer_once_full, cause_of, step
 from tests.kit.postgres_database import fresh_database
 from tests.kit.turns import turns
 from tests.kit.web_site import web_site
@@ -25,10 +25,6 @@ def settings(limits: HostLimits) -> Settings:
 
 
 async def test_the_limit_of_a_host_holds_exactly_for_processes_that_share_a_database() -> None:
-    async def slow(_: web.Request) -> web.StreamResponse:
-        await turns(20)
-        return web.json_response({})
-
     limited = settings(HostLimits(concurrency=2))
     url = await fresh_database()
     async with (
@@ -36,7 +32,7 @@ async def test_the_limit_of_a_host_holds_exactly_for_processes_that_share_a_data
         Tenuto(url, settings=limited) as one,
         Tenuto(url, settings=limited) as other,
     ):
-        site.answers["/"] = slow
+        site.answers["/"] = partial(answer_once_full, site, 2)
         await one.deploy(step(site.url))
         started = [await (one, other)[number % 2].start("w") for number in range(10)]
         await asyncio.gather(*(each.result(60) for each in started))

@@ -120,6 +120,27 @@ def test_requests_of_one_target_are_admitted_in_order_of_arrival() -> None:
     played(story)
 
 
+@pytest.mark.parametrize("concurrency", [1, 2, 5])
+def test_a_busy_process_leaves_others_their_part(concurrency: int) -> None:
+    async def story(world: World) -> None:
+        busy, other = await world.gate(), await world.gate()
+        limited = policy(concurrency)
+        crowd = [
+            asyncio.ensure_future(world.request(busy, limited, 0.1))
+            for _ in range(concurrency * 100)
+        ]
+        await world.clock.sleep(2)
+        async with asyncio.timeout(10):
+            await asyncio.gather(
+                *(world.request(other, limited, 0.1) for _ in range(concurrency * 5))
+            )
+        assert not all(each.done() for each in crowd)
+        assert world.most <= concurrency
+        await asyncio.gather(*crowd)
+
+    played(story)
+
+
 def test_the_processes_together_keep_the_rate_of_a_target() -> None:
     async def story(world: World) -> None:
         gates = [await world.gate() for _ in range(2)]

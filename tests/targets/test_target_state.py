@@ -10,8 +10,11 @@ from tenuto.targets.state import (
     breaker_state,
     ended,
     in_flight,
+    others_want,
+    part_of,
     shared,
     taken,
+    wanting,
 )
 
 NEW = TargetState()
@@ -116,3 +119,26 @@ def test_a_probe_that_is_called_off_makes_room_for_another() -> None:
     again = taken(called_off, task(), "p2", count=1, mine=1, now=1200)
     assert ended(again, task(), sent_at=1000, is_well=None, now=1300) == again
     assert ended(NEW, task(), sent_at=0, is_well=None, now=0) == NEW
+
+
+def test_while_another_process_waits_each_has_an_equal_part_of_the_places() -> None:
+    limits = task(10)
+    alone = shared(NEW, "p1", 10, 0)
+    assert part_of(4, alone, limits, "p1", mine=6, now=0) == 4
+    waited = wanting(alone, "p2", is_waiting=True, is_served=False, now=0)
+    assert part_of(4, waited, limits, "p1", mine=6, now=0) == 0
+    assert part_of(4, waited, limits, "p2", mine=0, now=0) == 4
+    both = wanting(waited, "p1", is_waiting=True, is_served=False, now=0)
+    assert part_of(9, both, limits, "p2", mine=0, now=0) == 5
+    assert part_of(4, waited, limits, "p1", mine=6, now=3_000) == 4, "it has not said so again"
+
+
+def test_a_place_that_is_left_goes_to_the_process_that_has_waited_longest() -> None:
+    one = task(1)
+    state = wanting(NEW, "p1", is_waiting=True, is_served=False, now=0)
+    state = wanting(state, "p2", is_waiting=True, is_served=False, now=10)
+    assert [part_of(1, state, one, each, mine=0, now=20) for each in ("p1", "p2")] == [1, 0]
+    state = wanting(state, "p1", is_waiting=True, is_served=True, now=20)
+    assert [part_of(1, state, one, each, mine=0, now=30) for each in ("p1", "p2")] == [0, 1]
+    state = wanting(state, "p2", is_waiting=False, is_served=True, now=30)
+    assert (set(state.wants), others_want(state, "p1", 30)) == ({"p1"}, False)

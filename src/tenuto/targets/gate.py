@@ -34,7 +34,10 @@ from tenuto.targets.state import (
     ended,
     hindrance,
     in_flight,
+    others_want,
+    part_of,
     taken,
+    wanting,
 )
 from tenuto.targets.states import LocalStates, States, TargetKey, TargetStates
 
@@ -113,6 +116,8 @@ class _Target:
         self.share = 0
         """Requests that may be under way here without another change of the shared state."""
         self.share_at = 0
+        self.yields = False
+        """Whether other processes wait for a place: then each place is given back."""
         self.next = _Next(self.known, 0, 0, 0, 0)
         self.outcomes: list[_Outcome] = []
         self.unrecorded = 0
@@ -277,6 +282,7 @@ class Gate:
         return (
             target.under_way < target.share
             and not target.unrecorded
+            and not target.yields
             and now - target.share_at < _TRUSTED
             and target.policy.limits.rate_per_second is None
             and target.known.open_until is None
@@ -356,7 +362,14 @@ class Gate:
             state = ended(state, policy, sent_at=sent_at, is_well=is_well, now=now)
         if self._is_forgotten(target) and not in_flight(state, now, but=me):
             state = TargetState()
-        count = min(len(target.waiting), allowed(state, policy, me, target.under_way, now))
+        room = allowed(state, policy, me, target.under_way, now)
+        is_closed = state.open_until is None
+        if is_closed:
+            room = part_of(room, state, policy, me, mine=target.under_way, now=now)
+        count = min(len(target.waiting), room)
+        is_waiting = is_closed and len(target.waiting) > count
+        state = wanting(state, me, is_waiting=is_waiting, is_served=count > 0, now=now)
+        target.yields = others_want(state, me, now)
         share = self._share(target, state, count, now)
         mine = state.shares.get(me)
         if mine is not None and mine.count == share and now - mine.at < _RENEW_AFTER:
@@ -374,7 +387,8 @@ class Gate:
     def _share(self, target: _Target, state: TargetState, count: int, now: int) -> int:
         """How many requests of this process to reserve: a few more than it has, if it is in use."""
         needed = target.under_way + count
-        if not _is_free(state, target.policy) or self._idle(target) > _READ_EVERY:
+        is_free = _is_free(state, target.policy) and not target.yields
+        if not is_free or self._idle(target) > _READ_EVERY:
             return needed
         free = target.most - in_flight(state, now, but=self._name) - needed
         spare = max(min(_SPARE, free // _OF_THE_REST), 0)

@@ -20,6 +20,8 @@ FORGOTTEN_AFTER = 15_000
 _PATIENCE = 60_000
 """Milliseconds after which another probe is sent, if the one before has no outcome."""
 
+_WANTED_FOR = 3_000
+"""Milliseconds after which a process that wants a place, and does not say so again, is gone."""
 _ROUNDING = 1e-6
 
 BreakerState: TypeAlias = Literal["closed", "open", "half-open"]
@@ -59,10 +61,20 @@ class Share(Struct, frozen=True, array_like=True):
     at: int
 
 
+class Want(Struct, frozen=True, array_like=True):
+    """Requests of one process that wait for others to end."""
+
+    since: int
+    """When they began to wait, or one of them was admitted last."""
+    at: int
+
+
 class TargetState(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The shared state of a target."""
 
     shares: dict[str, Share] = {}
+    wants: dict[str, Want] = {}
+    """Processes that wait for a place."""
     tokens: float = 0.0
     """Requests that may be sent at once, where their rate is limited."""
     tokens_at: int | None = None
@@ -107,6 +119,46 @@ def allowed(state: TargetState, policy: Policy, process: str, mine: int, now: in
     return max(room, 0)
 
 
+def part_of(
+    room: int, state: TargetState, policy: Policy, process: str, *, mine: int, now: int
+) -> int:
+    """How many of the free places a process with `mine` takes, so that others get theirs.
+
+    While another one waits, each has an equal part of all places, and a place that is left goes to
+    the one that has waited longest.
+    """
+    others = _others(state, process, now)
+    if not others or room <= 0:
+        return room
+    concurrency = policy.limits.concurrency or DEFAULT_CONCURRENCY
+    holders = {name for name, each in state.shares.items() if now - each.at < FORGOTTEN_AFTER}
+    part = concurrency // len(holders | others.keys() | {process}) - mine
+    if part > 0:
+        return min(room, part)
+    mine_since = state.wants[process].since if process in state.wants else math.inf
+    return 1 if mine_since <= min(each.since for each in others.values()) else 0
+
+
+def others_want(state: TargetState, process: str, now: int) -> bool:
+    """Whether another process waits for a place."""
+    return bool(_others(state, process, now))
+
+
+def wanting(
+    state: TargetState, process: str, *, is_waiting: bool, is_served: bool, now: int
+) -> TargetState:
+    """A process says whether requests of it wait for a place; `is_served`: some were admitted."""
+    wants = _others(state, process, now)
+    if is_waiting:
+        before = state.wants.get(process)
+        if before is None or is_served or now - before.at >= _WANTED_FOR:
+            wants[process] = Want(now, now)
+        else:
+            renews = now - before.at >= _WANTED_FOR // 3
+            wants[process] = Want(before.since, now if renews else before.at)
+    return state if wants == state.wants else replace(state, wants=wants)
+
+
 def hindrance(
     state: TargetState, policy: Policy, process: str, mine: int, now: int
 ) -> Hindrance | None:
@@ -129,7 +181,7 @@ def hindrance(
 
 def is_quiet(state: TargetState) -> bool:
     """Whether a state says no more than that of a new target."""
-    return not state.shares and not state.failures and state.open_until is None
+    return not state.shares and not state.wants and not state.failures and state.open_until is None
 
 
 def taken(
@@ -180,6 +232,14 @@ def ended(
         since = now if state.open_until is None else state.opened_at
         return replace(state, failures=failures, opened_at=since, open_until=until, probe_at=None)
     return replace(state, failures=failures)
+
+
+def _others(state: TargetState, process: str, now: int) -> dict[str, Want]:
+    return {
+        name: each
+        for name, each in state.wants.items()
+        if name != process and now - each.at < _WANTED_FOR
+    }
 
 
 def _room(state: TargetState, policy: Policy, process: str, mine: int, now: int) -> int:

@@ -103,11 +103,13 @@ class LocalStates:
         state = self._states.get(key)
         if state is None:
             # Shares are those of a process that has ended.
-            state = msgspec.structs.replace(await self._shared.read(key), shares={})
+            found = await self._shared.read(key)
+            state = msgspec.structs.replace(found, shares={}, wants={})
         self._states[key] = new = change(state)
         if _breaker_of(new) != _breaker_of(state):
             try:
-                await self._shared.change(key, lambda _: msgspec.structs.replace(new, shares={}))
+                kept = msgspec.structs.replace(new, shares={}, wants={})
+                await self._shared.change(key, lambda _: kept)
             except TenutoError as error:
                 log.warning("targets: breaker not written target=%s: %s", key[1], error)
 
