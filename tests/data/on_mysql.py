@@ -198,6 +198,9 @@ async def slow_statements_and_large_answers_are_stopped(reading: Asking, server:
     assert failure.code == TOO_MANY_ROWS, failure
     failure = await reading.failure(many, bounds=Bounds(rows=100_000, bytes=5_000))
     assert failure.code == TOO_LARGE, failure
+    huge = "SELECT REPEAT('x', 10000000) AS x"
+    failure = await reading.failure(huge, bounds=Bounds(rows=10, bytes=50_000))
+    assert failure.code == TOO_LARGE, failure
     assert await reading.value("SELECT 1 AS one") == 1
 
 

@@ -228,6 +228,9 @@ async def test_answers_are_bounded_while_they_are_read(reading: Asking) -> None:
     assert (failure.code, failure.retryable) == (TOO_MANY_ROWS, False)
     failure = await reading.failure(endless, bounds=Bounds(rows=10_000, bytes=50_000))
     assert failure.code == TOO_LARGE
+    huge = "SELECT repeat('x', 300000000) AS x"
+    failure = await reading.failure(huge, bounds=Bounds(rows=10, bytes=50_000))
+    assert failure.code == TOO_LARGE, "it was not read to its end"
     most = "SELECT n FROM generate_series(1, 1000) AS n"
     assert len(await reading.rows(most, bounds=Bounds(rows=1000, bytes=100_000))) == 1000
 
