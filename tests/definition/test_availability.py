@@ -21,7 +21,6 @@ def found(document: Value) -> list[tuple[str, str]]:
 @pytest.mark.parametrize(
     ("kind", "code"),
     [
-        ("dataQuery", "TEN-1904"),
     ],
 )
 def test_types_of_later_versions_are_named(kind: str, code: str) -> None:
