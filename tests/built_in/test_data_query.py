@@ -151,7 +151,7 @@ async def test_an_unknown_query_is_a_warning_when_saved_and_a_failure_when_run(a
     """
     saved = await app.save(query("by-skuu"))
     [problem] = saved.problems
-    assert (problem.code, problem.path) == ("TEN-1640", "$.steps[0].dataQueryID")
+    assert (problem.code, problem.path) == ("TEN-2780", "$.steps[0].dataQueryID")
     assert "Did you mean `by-sku`?" in problem.advice
     failed = await error(app, query("by-skuu"))
     assert (failed.code, failed.message) == (

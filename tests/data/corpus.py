@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.kit.breadth import breadth
+
 INJECTIONS = (
     "' OR '1'='1",
     "' OR 1=1 --",
@@ -238,6 +240,12 @@ MYSQL_WRITES = (
     "INSTALL PLUGIN x SONAME 'x'",
     "SELECT /*! SQL_NO_CACHE */ 1; DELETE FROM stock",
 )
+
+
+def forms_of(sql: str) -> tuple[str, ...]:
+    """A statement as it is, and beside comments and other statements."""
+    forms = (sql, f"SELECT 1; {sql}", f"{sql}; SELECT 1", f"/* a */ {sql} -- b", f"{sql};")
+    return forms[: breadth(2, len(forms))]
 
 
 def was_left_behind() -> bool:

@@ -28,7 +28,7 @@ from tenuto.model.failure import (
     TOO_LARGE,
     TOO_MANY_ROWS,
 )
-from tests.data.corpus import INJECTIONS, MYSQL_WRITES, was_left_behind
+from tests.data.corpus import INJECTIONS, MYSQL_WRITES, forms_of, was_left_behind
 from tests.data.situations import PASSWORD, STOCK, Asking, Secrets, asking
 
 _READER, _FILER = "tenuto_reader", "tenuto_filer"
@@ -129,7 +129,7 @@ async def no_argument_is_ever_read_as_sql(reading: Asking, server: Server) -> No
 async def no_statement_writes_through_a_read_only_source(reading: Asking, server: Server) -> None:
     before = await server.everything()
     for sql in MYSQL_WRITES:
-        for text in (sql, f"/* a */ {sql} -- b", f"SELECT 1; {sql}", f"{sql}; SELECT 1"):
+        for text in forms_of(sql):
             with suppress(QueryFailed):
                 await reading.rows(text)
             assert await server.everything() == before, text
@@ -197,6 +197,9 @@ async def slow_statements_and_large_answers_are_stopped(reading: Asking, server:
     failure = await reading.failure(many, bounds=Bounds(rows=1000, bytes=10_000_000))
     assert failure.code == TOO_MANY_ROWS, failure
     failure = await reading.failure(many, bounds=Bounds(rows=100_000, bytes=5_000))
+    assert failure.code == TOO_LARGE, failure
+    huge = "SELECT REPEAT('x', 10000000) AS x"
+    failure = await reading.failure(huge, bounds=Bounds(rows=10, bytes=50_000))
     assert failure.code == TOO_LARGE, failure
     assert await reading.value("SELECT 1 AS one") == 1
 

@@ -23,7 +23,7 @@ from tenuto.model.failure import (
 )
 from tenuto.model.json import Object
 from tenuto.store.postgres.driver import Connection
-from tests.data.corpus import INJECTIONS, POSTGRESQL_WRITES, was_left_behind
+from tests.data.corpus import INJECTIONS, POSTGRESQL_WRITES, forms_of, was_left_behind
 from tests.data.situations import (
     PASSWORD,
     STOCK,
@@ -80,7 +80,7 @@ async def test_no_statement_writes_through_a_read_only_source(
     """A read-only source cannot be written by any statement: the session enforces it."""
     before = await stock.everything()
     for sql in POSTGRESQL_WRITES:
-        for text in (sql, f"{sql};", f"/* a */ {sql} -- b", f"SELECT 1; {sql}", f"{sql}; SELECT 1"):
+        for text in forms_of(sql):
             with suppress(QueryFailed):
                 await reading.rows(text)
     assert await stock.everything() == before
@@ -228,6 +228,9 @@ async def test_answers_are_bounded_while_they_are_read(reading: Asking) -> None:
     assert (failure.code, failure.retryable) == (TOO_MANY_ROWS, False)
     failure = await reading.failure(endless, bounds=Bounds(rows=10_000, bytes=50_000))
     assert failure.code == TOO_LARGE
+    huge = "SELECT repeat('x', 20000000) AS x"
+    failure = await reading.failure(huge, bounds=Bounds(rows=10, bytes=50_000))
+    assert failure.code == TOO_LARGE, "it was not read to its end"
     most = "SELECT n FROM generate_series(1, 1000) AS n"
     assert len(await reading.rows(most, bounds=Bounds(rows=1000, bytes=100_000))) == 1000
 

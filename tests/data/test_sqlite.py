@@ -20,7 +20,7 @@ from tenuto.model.failure import (
     TOO_MANY_ROWS,
 )
 from tenuto.store.sqlite import SqliteStore
-from tests.data.corpus import INJECTIONS, SQLITE_WRITES
+from tests.data.corpus import INJECTIONS, SQLITE_WRITES, forms_of
 from tests.data.situations import STOCK, Asking, asking, sqlite_rows, sqlite_stock
 
 pytestmark = pytest.mark.asyncio
@@ -58,7 +58,7 @@ async def test_no_statement_writes_through_a_read_only_source(tmp_path: Path, mo
     before, content = sqlite_rows(path), path.read_bytes()
     async with asking(SOURCE, folder=tmp_path) as reading:
         for sql in SQLITE_WRITES:
-            for text in (sql, f"/* a */ {sql} -- b", f"SELECT 1; {sql}", f"{sql}; SELECT 1"):
+            for text in forms_of(sql):
                 assert (await reading.failure(text)).code == QUERY_FAILED, text
         assert len(await reading.rows("SELECT * FROM stock")) == len(STOCK)
     assert sqlite_rows(path) == before

@@ -239,6 +239,11 @@ def _compare(statement: Statement, schema: Object, place: Place) -> None:
                     f"the statement has the parameter :{name}, and the schema does not",
                     place.did_you_mean(name, known, f"Add the property `{name}`."),
                 )
+    required = schema.get("required")
+    for name in required if isinstance(required, list) else ():
+        if name not in statement.names:
+            message = f"{shown(name)} is required, and the statement has no such parameter"
+            place.at("required").wrong("TEN-2776", message, "Remove it from `required`.")
     for name in known:
         if name not in statement.names:
             place.at("properties").at(name).warn(

@@ -199,10 +199,10 @@ class Definitions:
         if not unknown:
             return []
         known = [each.id for each in await queries.page(self._tenant)]
-        advice = CATALOGUE["TEN-1640"].advice
+        advice = CATALOGUE["TEN-2780"].advice
         return [
             Problem(
-                code="TEN-1640",
+                code="TEN-2780",
                 path=each.path,
                 message=f"{each.step_id}: there is no data query {each.query!r}",
                 advice=did_you_mean(each.query, known, advice),

@@ -27,7 +27,8 @@ from tenuto.data.drivers.mysql_protocol import (
     one_statement_at_a_time,
     prepare,
 )
-from tenuto.data.failures import QueryFailed, refused, told, too_slow, unavailable
+from tenuto.data.drivers.received import most_received
+from tenuto.data.failures import QueryFailed, refused, told, too_large, too_slow, unavailable
 from tenuto.data.named_parameters import Statement
 from tenuto.data.network import tls_context
 from tenuto.data.protocol import Names
@@ -155,6 +156,7 @@ class MysqlConnection:
     ) -> Rows:
         """The rows of a statement."""
         self._is_clean = False
+        self._driven.most = most_received(bounds)
         bound = [_argument(name, args.get(name)) for name in statement.places]
         try:
             async with asyncio.timeout(seconds):
@@ -167,6 +169,8 @@ class MysqlConnection:
         except TimeoutError:
             raise too_slow(seconds) from None
         except (OSError, Error, ValueError, struct.error) as error:
+            if self._driven.is_exceeded:
+                raise too_large(bounds.bytes) from None
             raise _failure(error, self._hidden, seconds) from None
         else:
             self._is_clean = True

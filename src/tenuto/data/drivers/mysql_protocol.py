@@ -27,6 +27,7 @@ _UNSIGNED: Final = 32
 _BINARY: Final = 63
 """The number of the character set of bytes."""
 _NO_TLS: Final = 2026
+_LOST: Final = 2013
 _MORE: Final = 0x0008
 
 _WHOLE: Final = {
@@ -51,6 +52,19 @@ class Column(NamedTuple):
 
 class StrictConnection(Connection):  # type: ignore[misc]  # aiomysql has no types
     """A connection that gives nothing away on a line that is not as secret as was asked for."""
+
+    most = 1_000_000
+    """So many bytes more may come."""
+    is_exceeded = False
+
+    async def _read_bytes(self, num_bytes: int) -> bytes:
+        self.most -= num_bytes
+        if self.most < 0:
+            self.is_exceeded = True
+            self.close()
+            raise OperationalError(_LOST, "the server sends too much")
+        read: bytes = await super()._read_bytes(num_bytes)
+        return read
 
     async def _get_server_information(self) -> None:
         await super()._get_server_information()

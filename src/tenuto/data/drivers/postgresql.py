@@ -9,6 +9,7 @@ Roles that could write past a transaction, such as superusers, are refused.
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Final
@@ -18,10 +19,12 @@ import msgspec
 
 from tenuto.data.answers import Answer
 from tenuto.data.drivers.postgresql_arguments import Misfit, argument
+from tenuto.data.drivers.received import Received, most_received
 from tenuto.data.failures import (
     QueryFailed,
     refused,
     told,
+    too_large,
     too_slow,
     unavailable,
     wrong_arguments,
@@ -61,6 +64,11 @@ _AGAIN: Final = ("40",)
 _STOPPED: Final = "57014"
 _NOT_LET_IN: Final = "28"
 _NO_DATABASE: Final = "3D000"
+_ERRORS: Final = (
+    *(OSError, EOFError, ValueError, asyncpg.PostgresError),
+    *(asyncpg.InterfaceError, asyncpg.InternalClientError),
+)
+"""What the driver raises, also where a server does not speak its protocol."""
 
 
 class PostgresqlDriver:
@@ -91,7 +99,7 @@ class PostgresqlDriver:
         for address in addresses[:_MOST_ADDRESSES]:
             try:
                 found = await self._open(address, context, seconds)
-            except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as raised:
+            except _ERRORS as raised:
                 error = _failure(raised, hidden, seconds)
                 if not error.failure.retryable:
                     raise error from None
@@ -140,6 +148,7 @@ class PostgresqlConnection:
         self._hidden = hidden
         self._read_only = read_only
         self._is_clean = True
+        self._received = Received(driven._transport)  # noqa: SLF001 - nothing else counts bytes
 
     @property
     def is_usable(self) -> bool:
@@ -161,7 +170,7 @@ class PostgresqlConnection:
                     "run programs on the server: name another user",
                     retryable=False,
                 )
-        except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+        except _ERRORS as error:
             raise _failure(error, self._hidden, 0) from None
 
     async def version(self) -> str:
@@ -173,6 +182,7 @@ class PostgresqlConnection:
     ) -> Rows:
         """The rows of a statement."""
         self._is_clean = False
+        self._received.reset(most_received(bounds))
         try:
             async with asyncio.timeout(seconds):
                 await self._driven.execute(_READING if self._read_only else _WRITING)
@@ -182,7 +192,9 @@ class PostgresqlConnection:
                 await self._driven.execute(_RESET)
         except TimeoutError:
             raise too_slow(seconds) from None
-        except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+        except _ERRORS as error:
+            if self._received.is_exceeded:
+                raise too_large(bounds.bytes) from None
             raise _failure(error, self._hidden, seconds) from None
         else:
             self._is_clean = True
@@ -264,8 +276,6 @@ def _bound(
 def _failure(error: Exception, hidden: tuple[str, ...], seconds: float) -> QueryFailed:
     """The failure of a step, by what the driver says."""
     if not isinstance(error, asyncpg.PostgresError):
-        if isinstance(error, asyncpg.DataError | ValueError | TypeError):
-            return refused(told(str(error), hidden))
         return unavailable("the database cannot be reached, or has closed the connection")
     state = error.sqlstate or ""
     message = told(getattr(error, "message", None) or str(error), hidden)
@@ -284,4 +294,8 @@ def _encoded(value: object) -> str:
 
 
 def _decoded(text: str) -> object:
-    return msgspec.json.decode(text)
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        # A number beyond those of a double: it is shown as an infinity is.
+        return json.loads(text)

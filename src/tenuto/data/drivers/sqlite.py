@@ -34,7 +34,9 @@ _STEPS: Final = 10_000
 """Steps of the engine between looks at the time."""
 _BUSY_MS: Final = 1_000
 _LARGEST: Final = 2**63 - 1
-_LONGEST_VALUE: Final = 16_000_000
+_LONGEST_VALUE: Final = 1_000_000
+"""Bytes of a value on the way to an answer, at least; a row is read as a whole."""
+_MOST_COLUMNS: Final = 256
 
 _NOTHING: Final = re.compile(r"(?:\s|;|--[^\n]*|/\*.*?\*/)*", re.DOTALL)
 """What may stand behind a statement."""
@@ -111,7 +113,7 @@ class SqliteDriver:
         opened.config(apsw.SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0)
         opened.limit(apsw.SQLITE_LIMIT_ATTACHED, 0)
         opened.limit(apsw.SQLITE_LIMIT_WORKER_THREADS, 0)
-        opened.limit(apsw.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
+        opened.limit(apsw.SQLITE_LIMIT_COLUMN, _MOST_COLUMNS)
         [(application,)] = opened.execute("PRAGMA application_id")
         if application == _STORE:
             raise unavailable("a store of Tenuto is not a data source", retryable=False)
@@ -193,6 +195,7 @@ class SqliteConnection:
     def _read(
         self, statement: Statement, args: dict[str, apsw.SQLiteValue], bounds: Bounds
     ) -> Rows:
+        self._opened.limit(apsw.SQLITE_LIMIT_LENGTH, max(_LONGEST_VALUE, bounds.bytes))
         cursor = self._opened.cursor()
         try:
             cursor.exec_trace = _OneStatement()
