@@ -10,9 +10,9 @@ from bench.engine_runs import new_app
 from bench.report import Report
 from bench.workflows import linear
 from tenuto import Tenuto
-from tenuto.javascript.outcomes import Outcome
-from tenuto.javascript.sandbox import Sandbox
 from tenuto.model.json import JSON, Object
+from tenuto.sandbox.outcomes import Outcome
+from tenuto.sandbox.sandbox import Sandbox
 
 CODE = "return ctx.input.items.map(item => item.id);"
 CTX: Object = {"input": {"items": [{"id": 1}, {"id": 2}, {"id": 3}]}}

@@ -34,6 +34,7 @@ class Site:
         self.never = asyncio.Event()
         """Set at the end: handlers that wait for it answer no request."""
         self.at_once = self.most_at_once = 0
+        self._came = asyncio.Event()
 
     @property
     def url(self) -> str:
@@ -42,6 +43,18 @@ class Site:
     @property
     def paths(self) -> list[str]:
         return [each.path for each in self.asked]
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        """Return once something holds; looks again with each request."""
+        async with asyncio.timeout(60):
+            while not holds():
+                self._came.clear()
+                await self._came.wait()
+
+    async def silent(self, _: web.Request) -> web.StreamResponse:
+        """A handler that does not answer while the test runs."""
+        await self.never.wait()
+        return web.Response()
 
     def says(
         self,
@@ -69,6 +82,7 @@ class Site:
         )
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
+        self._came.set()
         try:
             known = self.answers.get(request.path)
             return web.json_response({}) if known is None else await known(request)

@@ -29,7 +29,7 @@ class Setting(NamedTuple):
     @property
     def is_table(self) -> bool:
         """Whether its value is a table whose names a user chooses; in the environment JSON."""
-        return get_origin(self.type) is dict
+        return get_origin(self.type) is Mapping
 
 
 @cache

@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final, get_args, get_origin
+from typing import Any, Final, cast, get_args, get_origin
 
 import msgspec
 from msgspec import Struct
@@ -139,7 +139,7 @@ def _unusable(chosen: Mapping[str, object], origins: Mapping[str, str]) -> Itera
     if name not in chosen:
         return
     try:
-        Settings(private_networks=chosen[name])  # type: ignore[arg-type] - read as its type
+        Settings(private_networks=cast("Mapping[str, tuple[str, ...]]", chosen[name]))
     except ValueError as error:
         yield Problem(
             code="TEN-2632",

@@ -34,6 +34,7 @@ Cut: TypeAlias = Callable[[int], int | None]
 _PART = 65_536
 _TO_CONNECT = 30.0
 """Seconds for which a connection is waited for."""
+_NO_CONNECTION = f"cannot connect: no answer within {_TO_CONNECT:g} s"
 _NO_BODY = frozenset({204, 205, 304})
 
 
@@ -98,7 +99,7 @@ class HttpSender:
         try:
             return await self._sent(request, url, headers, most, cut)
         except aiohttp.ServerTimeoutError:
-            return NoAnswer("connection", f"cannot connect: no answer within {_TO_CONNECT:g} s")
+            return NoAnswer("connection", _NO_CONNECTION)
         except (aiohttp.ClientError, OSError, ValueError) as error:
             self._note(request.method, url, error)
             return NoAnswer(_kind_of(error), told(error))
@@ -116,17 +117,16 @@ class HttpSender:
     def _checked(self, request: Request) -> URL | NoAnswer:
         """The URL of a request, as it is connected to; why it may not be sent."""
         problem = url_problem(request.url, LONGEST_URL)
-        if problem is None:
-            try:
-                url = URL(request.url)
-                host = url.raw_host or ""
-            except ValueError as error:
-                problem = f"it is not a URL: {error}"
-            else:
-                # Names in other scripts may be another way to write an address.
-                problem = host_problem(host)
         if problem is not None:
-            return NoAnswer("url", f"the URL cannot be used: {problem}")
+            return _unusable(problem)
+        try:
+            url = URL(request.url)
+            host = url.raw_host or ""
+        except ValueError as error:
+            return _unusable(f"it is not a URL: {error}")
+        # A name in another script may be another way to write an address.
+        if (problem := host_problem(host)) is not None:
+            return _unusable(problem)
         if (refusal := host_refusal(host, self._allowance)) is not None:
             return NoAnswer("refused", refusal)
         if (problem := headers_problem(request.headers)) is not None:
@@ -189,6 +189,8 @@ class HttpSender:
                 self._open_session().request(method, url, allow_redirects=False, **sent) as answer,
             ):
                 return Page(answer.status) if most is None else await _read(answer, most)
+        except aiohttp.ServerTimeoutError:
+            return Page(None, error=_NO_CONNECTION)
         except TimeoutError:
             return Page(None, error=f"no answer within {seconds:g} s")
         except (aiohttp.ClientError, OSError, ValueError) as error:
@@ -267,6 +269,10 @@ def _headers(response: aiohttp.ClientResponse) -> Headers:
         (name.lower(), value.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
         for name, value in response.headers.items()
     )
+
+
+def _unusable(problem: str) -> NoAnswer:
+    return NoAnswer("url", f"the URL cannot be used: {problem}")
 
 
 def _too_large(most: int) -> NoAnswer:

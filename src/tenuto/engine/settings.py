@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
@@ -57,10 +58,11 @@ class Settings(Struct, frozen=True, kw_only=True):
     """Whether webhooks may have addresses of no public network, such as this machine."""
     private_targets: bool = False
     """Whether tasks may be pushed to addresses of no public network, such as this machine."""
-    private_networks: dict[str, tuple[str, ...]] = {}
-    """Hosts and networks of no public network that http nodes and code may call, by tenant:
-    `erp.internal`, `*.corp.example`, `10.1.0.0/16`. Those of `*` are for every tenant."""
-    host_limits: dict[str, HostLimits] = {}
+    private_networks: Mapping[str, tuple[str, ...]] = {}
+    """Hosts and networks of no public network that http nodes, code, webhooks, callbacks and
+    pushed tasks of a tenant may call: `erp.internal`, `*.corp.example`, `10.1.0.0/16`. Those of `*`
+    are for every tenant."""
+    host_limits: Mapping[str, HostLimits] = {}
     """Limits of the hosts that http nodes call, by name: `api.example.com`, `*.example.com`, `*`.
     They hold for each tenant by itself."""
     inbox_retention: float = EVENTS_KEPT.total_seconds()
@@ -109,4 +111,8 @@ class Settings(Struct, frozen=True, kw_only=True):
             raise ValueError(f"threads is from 1 to {_MOST}")
         if not 1 <= self.store_connections <= _MOST:
             raise ValueError(f"store_connections is from 1 to {_MOST}")
-        Allowances(self.private_networks)
+        self.allowances()
+
+    def allowances(self, *, is_all: bool = False) -> Allowances:
+        """What tenants may call beside the public network; with `is_all` everything."""
+        return Allowances(self.private_networks, is_all=is_all)

@@ -18,7 +18,7 @@ class HostLimits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     rate_per_second: Annotated[float, Meta(gt=0, le=100_000)] | None = None
     """The most requests in a second; others wait. None: any number."""
     breaker_failures: Annotated[int, Meta(ge=1, le=10_000)] = 5
-    """So many failures in a row open the circuit breaker: no answer, or 408, 429 or 5xx."""
+    """So many failures in a row open the circuit breaker: no answer, or 408, 425, 429 or 5xx."""
     breaker_open_for: Annotated[float, Meta(gt=0, le=86_400)] = 30.0
     """Seconds until one request probes the host again; others wait."""
 

@@ -12,7 +12,8 @@ import asyncio
 import logging
 import math
 from collections import Counter, deque
-from functools import partial
+from contextlib import suppress
+from functools import cached_property, partial
 from typing import NamedTuple, TypeAlias
 
 from tenuto.model.causes import RequestWait
@@ -25,9 +26,7 @@ from tenuto.targets.names import kind_of, name_of
 from tenuto.targets.state import (
     DEFAULT_CONCURRENCY,
     FORGOTTEN_AFTER,
-    BreakerState,
     Hindrance,
-    Obstacle,
     Policy,
     TargetState,
     allowed,
@@ -58,6 +57,8 @@ _SPARE = 32
 """The most requests that a share is larger than what is under way."""
 _OF_THE_REST = 4
 """One of so many free places is reserved beyond what is needed."""
+_LAST_WRITES = 3.0
+"""Seconds in which a process that stops gives its shares back."""
 _FORGET_AFTER = 60.0
 """Seconds after which a target that is not used is forgotten, with its failures."""
 
@@ -94,8 +95,8 @@ class _Next(NamedTuple):
 
     state: TargetState
     at: int
-    count: int
-    """Requests to be admitted."""
+    admitted: int
+    """How many requests."""
     share: int
     share_at: int
 
@@ -143,8 +144,13 @@ class Gate:
         self._clock = clock
         states = TargetStates(store, clock, ids)
         self._states: States = states if store.is_shared else LocalStates(states)
-        self._name = f"gate-{ids.short()}"
+        self._ids = ids
         self._targets: dict[TargetKey, _Target] = {}
+
+    @cached_property
+    def _name(self) -> str:
+        """The name of this process's shares; made when there is one."""
+        return f"gate-{self._ids.short()}"
 
     async def enter(
         self,
@@ -173,9 +179,10 @@ class Gate:
         try:
             return await answer
         except asyncio.CancelledError:
-            # It may have been admitted in the same moment.
+            # It may have been admitted, or left out, in the same moment.
             if answer.cancelled():
-                target.waiting.remove(waiter)
+                with suppress(ValueError):
+                    target.waiting.remove(waiter)
             elif isinstance(admitted := answer.result(), Passage):
                 self.leave(admitted, is_well=None)
             raise
@@ -213,7 +220,7 @@ class Gate:
             if waiter.place is not None and waiter.place[0] == instance_id
         }
 
-    def breakers(self) -> Counter[tuple[str, BreakerState]]:
+    def breakers(self) -> Counter[tuple[str, ...]]:
         """Kind of target and state of its breaker → how many, as far as this process knows."""
         now = self._now()
         return Counter(
@@ -221,19 +228,19 @@ class Gate:
             for key, target in self._targets.items()
         )
 
-    def waiting(self) -> Counter[tuple[str, Obstacle]]:
+    def waiting(self) -> Counter[tuple[str, ...]]:
         """Kind of target and obstacle → how many requests of this process wait."""
-        found = Counter[tuple[str, Obstacle]]()
+        found = Counter[tuple[str, ...]]()
         for key, target in self._targets.items():
             if target.waiting and target.hindrance is not None:
                 found[kind_of(key), target.hindrance.obstacle] += len(target.waiting)
         return found
 
-    def under_way(self) -> Counter[str]:
+    def under_way(self) -> Counter[tuple[str, ...]]:
         """Kind of target → how many requests of this process are under way."""
-        found = Counter[str]()
+        found = Counter[tuple[str, ...]]()
         for key, target in self._targets.items():
-            found[kind_of(key)] += target.under_way
+            found[kind_of(key),] += target.under_way
         return found
 
     def open_breakers(self, tenant: str) -> dict[str, TargetState]:
@@ -252,15 +259,16 @@ class Gate:
         for server in servers:
             server.cancel()
         await asyncio.gather(*servers, return_exceptions=True)
-        for key, target in targets.items():
-            target.waiting.clear()
-            target.under_way, target.used_at = 0, -math.inf
-            try:
-                await self._pass(key, target)
-                await self._states.drop(key)
-            except TenutoError as error:
-                # It expires.
-                log.info("targets: share not given back target=%s: %s", key[1], error)
+        try:
+            async with asyncio.timeout(_LAST_WRITES):
+                for key, target in targets.items():
+                    target.waiting.clear()
+                    target.under_way, target.used_at = 0, -math.inf
+                    await self._pass(key, target)
+                    await self._states.drop(key)
+        except (TenutoError, TimeoutError) as error:
+            # They expire.
+            log.info("targets: shares not given back: %s", error)
 
     # -- one request
 
@@ -274,11 +282,15 @@ class Gate:
             and target.known.open_until is None
         )
 
-    def _admit(self, key: TargetKey, target: _Target, sent_at: int) -> None:
-        waiter = target.waiting.popleft()
-        if not waiter.answer.done():
-            target.under_way += 1
-            waiter.answer.set_result(Passage(key, sent_at))
+    def _admit(self, key: TargetKey, target: _Target, sent_at: int) -> bool:
+        """Admit the first request that was not cancelled; False if there is none."""
+        while target.waiting:
+            waiter = target.waiting.popleft()
+            if not waiter.answer.done():
+                target.under_way += 1
+                waiter.answer.set_result(Passage(key, sent_at))
+                return True
+        return False
 
     # -- the shared state
 
@@ -327,14 +339,13 @@ class Gate:
         target.unrecorded -= len(outcomes)
         found = target.next
         target.known, target.share, target.share_at = found.state, found.share, found.share_at
-        for number in range(found.count):
-            if not target.waiting:
-                if number == 0 and found.state.probe_at == found.at:
-                    # The request that would have been the probe was cancelled.
-                    target.heard(_Outcome(found.at, None))
-                    target.called.set()
-                break
-            self._admit(key, target, found.at)
+        admitted = 0
+        while admitted < found.admitted and self._admit(key, target, found.at):
+            admitted += 1
+        if found.admitted > admitted == 0 and found.state.probe_at == found.at:
+            # The request that would have been the probe was cancelled.
+            target.heard(_Outcome(found.at, None))
+            target.called.set()
         self._look_at_waiters(target)
 
     def _changed(

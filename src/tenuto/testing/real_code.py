@@ -8,10 +8,10 @@ from functools import cache
 
 from tenuto.built_in.javascript import JavaScriptExecutor
 from tenuto.built_in.protocol import Call
-from tenuto.javascript.pool import PoolBounds
-from tenuto.javascript.sandbox import Sandbox
 from tenuto.model.json import JSON
 from tenuto.model.policy import DEFAULT_LIMITS
+from tenuto.sandbox.pool import PoolBounds
+from tenuto.sandbox.sandbox import Sandbox
 
 _BOUNDS = PoolBounds(processes=1, of_tenant=1, spares=1)
 

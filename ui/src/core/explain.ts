@@ -60,6 +60,7 @@ export function endWord(kind: string): string {
     case "retry":
       return "due";
     case "breaker":
+    case "rate-limit":
       return "tried again";
     case "stopping":
       return "ended";
@@ -103,6 +104,8 @@ function remedyFor(cause: Cause): Remedy | null {
     case "worker":
       return { kind: "workers", label: "See workers", task: asText(details["taskId"]), cause };
     case "breaker":
+      // That of a host has no task whose page shows it.
+      if (details["target"] !== undefined) return null;
       return { kind: "tasks", label: "See the breaker", task: asText(details["taskId"]), cause };
     case "child": {
       const childId = asText(details["childId"]);
