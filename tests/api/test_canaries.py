@@ -22,6 +22,7 @@ from tenuto.tasks.registry import Registry
 from tests.api.conftest import Caller, Reply, served
 from tests.api.push_service import PushService, push_service
 from tests.api.test_callback_tokens_stay_secret import all_bytes
+from tests.tasks.process_tasks import repeat_all
 
 CANARIES = {
     "PLAIN": "canary-plain-5b1e9d77",
@@ -68,6 +69,7 @@ def tasks() -> Registry:
     found = Registry()
     for function in (echo, fail, in_a_thread):
         found.add(TaskFunction(function))
+    found.add(repeat_all)
     return found
 
 
@@ -79,7 +81,8 @@ ECHO: Object = {
     "id": "echo",
     "steps": [
         step("a", "echo", transitions={"default": "b"}, outputVariable="seen"),
-        step("b", "in_a_thread", transitions={"default": "told"}),
+        step("b", "in_a_thread", transitions={"default": "c"}),
+        step("c", "repeat_all", transitions={"default": "told"}),
         {
             "stepId": "told",
             "type": "EMIT",
@@ -224,7 +227,7 @@ class Everything(logging.Handler):
 
 @pytest.mark.asyncio
 async def test_a_canary_is_in_no_table_log_or_answer(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """`PUT /secrets/{name} {value, destinations?: [hosts or data sources]}`, `GET /secrets` (names,
     when changed, by whom, used by), `DELETE`; no verb reads a value.
@@ -291,13 +294,14 @@ async def test_a_canary_is_in_no_table_log_or_answer(
         root.removeHandler(everything)
         root.setLevel(level)
     kept += all_bytes(tmp_path)
-    printed = capsys.readouterr()
+    printed = capfd.readouterr()
     seen = "".join(f"{each.text}{dict(each.headers)}" for each in replies)
     seen += "".join(everything.lines) + heard + str(hook.seen) + printed.out + printed.err
     for name in CANARIES:
         assert f"[secret {name}]" in seen
         assert f"[secret {name}]".encode() in kept
-    assert "printed" in printed.out
+    for said in ("printed", "from a thread", "in a process", "on the error stream"):
+        assert said in printed.out + printed.err
     found = {
         (name, text, where)
         for name, value in CANARIES.items()

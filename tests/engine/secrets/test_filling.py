@@ -129,7 +129,7 @@ async def test_text_of_a_payload_is_never_filled_in() -> None:
         output, _ = await run(app, flow({"text": "{{ctx.input.x}}"}), {"x": "{{secrets.KEY}}"})
         assert output == "{{secrets.KEY}}"
         document: Object = flow(None)
-        del document["steps"][0]["input"]  # type: ignore[index, call-overload, arg-type, union-attr]
+        del document["steps"][0]["input"]  # type: ignore[index, arg-type, union-attr]
         output, _ = await run(app, document, {"text": "{{secrets.KEY}}"})
         assert output == "{{secrets.KEY}}"
 
@@ -195,7 +195,7 @@ async def test_a_cancelled_attempt_that_waits_for_its_secret_never_begins() -> N
             await held.wait()
             return await fill(*args)
 
-        app.engine.secrets.fill = slowly  # type: ignore[method-assign]
+        app.engine.secrets.fill = slowly  # type: ignore[method-assign, assignment]
         await app.deploy(flow(AUTH))
         instance = await app.start("flow", {})
         await instance.cancel("enough")
