@@ -35,7 +35,10 @@ def test_a_path_names_what_is_around_and_inside_of_it(
 
 
 def test_each_searchable_value_that_is_encrypted_is_refused() -> None:
-    options = {"encrypt": {"fields": ["card"]}, "searchable": ["id", "card.number", "card"]}
+    options: Value = {
+        "encrypt": {"fields": ["card"]},
+        "searchable": ["id", "card.number", "card"],
+    }
     for name in ("options", "workflowOptions"):
         found = check({"id": "w", "steps": STEPS, name: options}).problems
         assert [(each.code, each.path) for each in found] == [

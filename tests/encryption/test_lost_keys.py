@@ -79,7 +79,7 @@ async def test_other_instances_go_on_without_the_key_and_its_own_with_it(tmp_pat
 
 async def test_an_instance_that_was_at_work_is_taken_over_with_its_key(tmp_path: Path) -> None:
     """What a process without the key gives back goes on in one that has it."""
-    working = {
+    working: Object = {
         "id": "work",
         "options": {"encrypt": True},
         "steps": [{"stepId": "a", "type": "TASK", "taskId": "slow", "input": {"n": 1}}],

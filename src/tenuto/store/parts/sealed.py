@@ -162,7 +162,9 @@ class Sealed(ColdPart):
 
         `marks`: of encrypted bytes, and of encrypted JSON.
         """
-        which = {f"after_{name}": value for name, value in zip(column.key, after, strict=True)}
+        which: dict[str, object] = {
+            f"after_{name}": value for name, value in zip(column.key, after, strict=True)
+        }
         which |= {"limit": limit, **_marks_of(column, marks)}
         found = await looked_for(self._port.rows(column.page, which), nothing=[])
         width = len(column.key)
