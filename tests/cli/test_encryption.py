@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.cli.conftest import Terminal
 
 WAITING = {
@@ -11,6 +13,7 @@ WAITING = {
 }
 
 
+@pytest.mark.slow
 def test_keys_are_made_used_rotated_and_missed(terminal: Terminal) -> None:
     made = terminal.call("encryption", "generate", "one", "-o", "json").json
     assert made["key"].startswith("one:")

@@ -23,7 +23,7 @@ from tests.kit.waits import every_wait_has_looked_back
 pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
 
 OLD, NEW = new_key("old"), new_key("new")
-_ORDERS = breadth(6, 200)
+_ORDERS = breadth(3, 200)
 
 
 async def _reader(url: str, codec: Codec) -> Store:
@@ -56,7 +56,9 @@ async def _pay(app: Tenuto, id: str, number: int) -> None:
         await asyncio.wait_for(order.result(), 120)
 
 
-@pytest_asyncio.fixture(params=["sqlite", "postgres"])
+@pytest_asyncio.fixture(
+    params=["sqlite", pytest.param("postgres", marks=pytest.mark.soak)],
+)
 async def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "postgres":
         return await fresh_database()

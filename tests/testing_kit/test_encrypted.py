@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tenuto.testing import Engine, crash_test
+from tests.kit.breadth import breadth
 from tests.testing_kit.shop import APPROVED, ORDER, Json
 
 ENCRYPTED: Json = {**APPROVED, "options": {"encrypt": True}}
@@ -26,4 +27,4 @@ def test_an_encrypted_workflow_survives_crashes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    crash_test(ENCRYPTED, input=ORDER, events=["approval.given"], runs=20)
+    crash_test(ENCRYPTED, input=ORDER, events=["approval.given"], runs=breadth(1, 100))
