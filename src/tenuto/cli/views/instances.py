@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 
 
 _MOST_STEPS: Final = 3
-_COLUMNS: tuple[str, ...] = (
-    *("STATUS", "ID", "WORKFLOW", "STARTED", "TOOK", "STEP", "SCHEDULE", "ERROR"),
-)
 
 
 def instances_table(
@@ -29,10 +26,10 @@ def instances_table(
 ) -> Text:
     """Instances, a line each; on a narrow terminal with short ids."""
     ids = short_ids([each.id for each in found]) if is_narrow() else {}
-    names = _COLUMNS
+    names = ["STATUS", "ID", "WORKFLOW", "STARTED", "TOOK", "STEP", "SCHEDULE", "ERROR"]
     rows = [_cells(each, now, ids) for each in found]
     if inputs is not None:
-        names = (*names, "INPUT")
+        names.append("INPUT")
         rows = [
             [*row, cell(inputs.get(each.id), 60)] for each, row in zip(found, rows, strict=True)
         ]
