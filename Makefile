@@ -46,9 +46,10 @@ $(STAMP): requirements/dev.txt pyproject.toml
 # What runs the package, without the tools: `make run` is what people try first.
 $(RUNS): requirements/run.txt pyproject.toml
 	@$(MAKE) --no-print-directory new-venv
-	@echo "Setting up $(VENV) (half a minute the first time)"
+	@echo "Setting up $(VENV) (140 MB, half a minute the first time)"
 	@$(BIN)/python -m pip install --quiet --no-compile --no-deps --require-hashes -r requirements/run.txt
 	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	@find $(VENV)/lib -path '*/site-packages/pip/*' -name __pycache__ -prune -exec rm -rf {} +
 	@touch $@
 
 # Built with Node from PyPI, when a file of ui/ is newer than the build.
@@ -67,14 +68,13 @@ $(NODE): requirements/ui.txt
 new-venv:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "Tenuto needs Python 3.11 or newer: make PYTHON=/path/to/python3.11"; exit 1; }
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@test -x $(BIN)/python || { $(PYTHON) -m venv $(VENV) && $(BIN)/python -m pip uninstall --quiet --yes setuptools 2> /dev/null; }
 
-# Node and the packages of the UI are as large as everything else together: the service does not wait for them, and its
-# page says that it is being built.
+# Node and the packages of the UI are larger than everything else together: the service does not wait for them, its page
+# says that it is being built, and they are removed once it is.
 .PHONY: run
 run: $(RUNS)  ## Serve the examples on PORT (8484) and say what to try; a change of a file is there at once
-	@$(MAKE) --no-print-directory --question ui 2> /dev/null || { mkdir -p build && touch $(BUILDING); \
-		$(MAKE) --no-print-directory ui > build/ui.log 2>&1; rm -f $(BUILDING); } &
+	@mkdir -p build; $(BIN)/python ui/build.py alone > build/ui.log 2>&1 &
 	@$(BIN)/tenuto dev $(EXAMPLES) --port $(PORT) --start 'order={"orderId": "A1", "items": ["metronome"]}'
 
 .PHONY: screenshots

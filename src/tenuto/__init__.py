@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from tenuto.python_form.approvals import Escalate, approval
     from tenuto.python_form.barriers import publish, sleep, terminate
     from tenuto.python_form.blocks import otherwise, when
+    from tenuto.python_form.built_in import http, javascript, query
     from tenuto.python_form.child import child
     from tenuto.python_form.events import event
     from tenuto.python_form.joins import one_of
@@ -47,6 +48,12 @@ if TYPE_CHECKING:
     from tenuto.tasks.registry import task
     from tenuto.tasks.retry import Retry
     from tenuto.tasks.undo import Undo
+    from tenuto.workspace.data_values import (
+        QueryRun,
+        SavedDataQuery,
+        SavedDataSource,
+        SourceTest,
+    )
     from tenuto.workspace.instance import InstanceRef
     from tenuto.workspace.protocol import Instance, Workspace
     from tenuto.workspace.schedule_values import (
@@ -58,11 +65,13 @@ if TYPE_CHECKING:
         WorkingSpan,
     )
     from tenuto.workspace.values import (
+        ApprovalFilter,
         BulkOperation,
         DeadLetterFilter,
         DeclaredTask,
         DefinitionVersion,
         InstanceFilter,
+        OpenApproval,
         Page,
         Published,
         Start,
@@ -76,6 +85,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "ApprovalFilter": "tenuto.workspace.values",
     "BulkOperation": "tenuto.workspace.values",
     "Client": "tenuto.client",
     "Conflict": "tenuto.model.errors",
@@ -96,13 +106,18 @@ _HOMES = {
     "Mock": "tenuto.model.test_run",
     "NotAvailable": "tenuto.model.errors",
     "NotFound": "tenuto.model.errors",
+    "OpenApproval": "tenuto.workspace.values",
     "Overloaded": "tenuto.model.errors",
     "Page": "tenuto.workspace.values",
     "Problem": "tenuto.model.errors",
     "Published": "tenuto.workspace.values",
     "Result": "tenuto.tasks.output",
     "Retry": "tenuto.tasks.retry",
+    "QueryRun": "tenuto.workspace.data_values",
     "SavedCalendar": "tenuto.workspace.schedule_values",
+    "SavedDataQuery": "tenuto.workspace.data_values",
+    "SavedDataSource": "tenuto.workspace.data_values",
+    "SourceTest": "tenuto.workspace.data_values",
     "SavedSchedule": "tenuto.workspace.schedule_values",
     "ScheduleFilter": "tenuto.workspace.schedule_values",
     "SchedulePreview": "tenuto.workspace.schedule_values",
@@ -132,9 +147,12 @@ _HOMES = {
     "child": "tenuto.python_form.child",
     "event": "tenuto.python_form.events",
     "for_each": "tenuto.python_form.loops",
+    "http": "tenuto.python_form.built_in",
+    "javascript": "tenuto.python_form.built_in",
     "one_of": "tenuto.python_form.joins",
     "otherwise": "tenuto.python_form.blocks",
     "publish": "tenuto.python_form.barriers",
+    "query": "tenuto.python_form.built_in",
     "repeat_while": "tenuto.python_form.loops",
     "set_values": "tenuto.python_form.variables",
     "sleep": "tenuto.python_form.barriers",
@@ -167,6 +185,7 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
+    "ApprovalFilter",
     "BulkOperation",
     "Client",
     "Conflict",
@@ -187,17 +206,22 @@ __all__ = [
     "Mock",
     "NotAvailable",
     "NotFound",
+    "OpenApproval",
     "Overloaded",
     "Page",
     "Problem",
     "Published",
+    "QueryRun",
     "Result",
     "Retry",
     "SavedCalendar",
+    "SavedDataQuery",
+    "SavedDataSource",
     "SavedSchedule",
     "ScheduleFilter",
     "SchedulePreview",
     "Settings",
+    "SourceTest",
     "Start",
     "Status",
     "StoreUnavailable",
@@ -224,9 +248,12 @@ __all__ = [
     "child",
     "event",
     "for_each",
+    "http",
+    "javascript",
     "one_of",
     "otherwise",
     "publish",
+    "query",
     "repeat_while",
     "set_values",
     "sleep",

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Self
 
+from tenuto.built_in.protocol import Executors
 from tenuto.compose import build_engine, encrypted, open_store
 from tenuto.encryption.codec import Codec
 from tenuto.encryption.settings import EncryptionSettings
@@ -32,7 +33,7 @@ class Tenuto(EngineWorkspace):
     It is the workspace of the program itself: tenant `default`, in the name of `app`.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one for each port
         self,
         store: str | Store | None = None,
         *,
@@ -42,11 +43,14 @@ class Tenuto(EngineWorkspace):
         ids: Ids | None = None,
         tasks: Registry | None = None,
         sender: Sender | None = None,
+        executors: Executors | None = None,
         encryption: Codec | EncryptionSettings | None = None,
     ) -> None:
         """The clock, the ids and the sender of requests are the real ones by default.
 
-        `encryption`: the keys with which definitions with `options.encrypt` are stored.
+        So are `executors`, which do the work of javascript, http and dataQuery nodes.
+        `encryption`: the keys with which secrets, and instances of definitions with
+        `options.encrypt`, are stored.
         """
         registry = Registry(behind=DEFAULT_REGISTRY) if tasks is None else tasks
         if store is None or isinstance(store, str):
@@ -57,7 +61,13 @@ class Tenuto(EngineWorkspace):
         elif encryption is not None or store.around is None:
             store = encrypted(store, encryption)
         engine = build_engine(
-            store, registry, settings=settings, clock=clock, ids=ids, sender=sender
+            store,
+            registry,
+            settings=settings,
+            clock=clock,
+            ids=ids,
+            sender=sender,
+            executors=executors,
         )
         self.bulk_runner = BulkRunner(engine)
         """Runs the bulk operations of the store in the background, once one was asked for here."""

@@ -7,18 +7,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tenuto.model.errors import StoreUnavailable, TenutoError
+from tenuto.model.failure import SECRET_NOT_ALLOWED, SECRET_UNREADABLE, UNKNOWN_SECRET
 from tenuto.ports import SystemClock, SystemIds
 
 if TYPE_CHECKING:
     from tenuto.access.authenticator import Authenticator, Tokens
     from tenuto.access.oidc import OidcSettings
+    from tenuto.built_in.data_query import DataQueryExecutor
+    from tenuto.built_in.protocol import Executor, Executors
     from tenuto.encryption.codec import Codec
     from tenuto.encryption.settings import EncryptionSettings
     from tenuto.engine.engine import Engine
     from tenuto.engine.membership.note_files import NoteFiles
+    from tenuto.engine.secrets.vault import Vault
     from tenuto.engine.settings import Settings
-    from tenuto.ports import Caller, Clock, Ids, Sender
+    from tenuto.ports import Caller, Clock, Ids, Seals, Sender
+    from tenuto.sandbox.sandbox import Sandbox
     from tenuto.store.protocol import Store
+    from tenuto.targets.gate import Gate
     from tenuto.tasks.registry import Registry
 
 MEMORY = "memory://"
@@ -124,7 +130,16 @@ def sqlite_path(url: str) -> Path:
             advice="Write sqlite:///FILE or postgresql://USER:PASSWORD@HOST/DATABASE; in Python, "
             "leave it out to keep everything in memory.",
         )
-    return Path(url.removeprefix(SQLITE))
+    path = url.removeprefix(SQLITE)
+    if path == ":memory:":
+        # SQLite would make a database for each connection, and none of them would be found again.
+        raise StoreUnavailable(
+            f"{url!r} is not a store",
+            code="TEN-4008",
+            advice="In Python, leave the URL out to keep everything in memory: Tenuto(). Commands "
+            "need a file: sqlite:///FILE.",
+        )
+    return Path(path)
 
 
 def has_engine(url: str) -> bool:
@@ -171,22 +186,148 @@ def build_engine(
     clock: Clock | None = None,
     ids: Ids | None = None,
     sender: Sender | None = None,
+    executors: Executors | None = None,
 ) -> Engine:
-    """An engine; clock, ids and sender are the real ones by default."""
+    """An engine; clock, ids, sender and executors are the real ones by default."""
     # A command that only reads a store loads no engine.
-    from tenuto.egress import LateSender  # noqa: PLC0415
+    from tenuto.egress import EgressClient  # noqa: PLC0415
     from tenuto.engine.engine import Engine  # noqa: PLC0415
+    from tenuto.engine.secrets.vault import Vault  # noqa: PLC0415
+    from tenuto.engine.settings import Settings  # noqa: PLC0415
+    from tenuto.model.graph import DataQuery  # noqa: PLC0415
+    from tenuto.targets.gate import Gate  # noqa: PLC0415
 
-    may_be_private = settings is not None and settings.private_webhooks
+    settings = settings or Settings()
+    clock, ids = clock or SystemClock(), ids or SystemIds()
+    gate, vault = Gate(store, clock, ids), Vault(store, clock, LateSeals(store))
+    if executors is None:
+        queries = build_query_executor(store, clock, gate, vault, settings)
+        executors = {**build_executors(settings, gate, clock), DataQuery: queries}
     return Engine(
         store,
         registry=registry,
-        clock=clock or SystemClock(),
-        ids=ids or SystemIds(),
+        clock=clock,
+        ids=ids,
         settings=settings,
-        sender=sender or LateSender(may_be_private=may_be_private),
+        sender=sender or EgressClient(settings.allowances(is_all=settings.private_webhooks)),
         notes=_notes(store, settings),
+        executors=executors,
+        gate=gate,
+        vault=vault,
     )
+
+
+class SourceSecrets:
+    """The passwords of data sources."""
+
+    def __init__(self, vault: Vault) -> None:
+        self._vault = vault
+
+    async def value(self, tenant: str, name: str, *, destination: str) -> str:
+        """The value of a secret for a data source or a host; QueryFailed says why there is none."""
+        from tenuto.data.failures import no_secret  # noqa: PLC0415 - where one is used
+        from tenuto.engine.secrets.vault import (  # noqa: PLC0415
+            NotAllowed,
+            NotGiven,
+            UnknownSecret,
+        )
+
+        try:
+            return await self._vault.value(tenant, name, destination=destination)
+        except UnknownSecret as error:
+            raise no_secret(UNKNOWN_SECRET, str(error)) from None
+        except NotAllowed as error:
+            raise no_secret(SECRET_NOT_ALLOWED, str(error)) from None
+        except NotGiven as error:
+            raise no_secret(SECRET_UNREADABLE, str(error)) from None
+
+
+class LateSeals:
+    """Encrypts secrets with the keys of a store, else with one beside it.
+
+    What encrypts is loaded when there is a secret.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._seals: Seals | None = None
+
+    def seal(self, plain: bytes, about: bytes) -> bytes:
+        """A sealed value, which is opened for the same `about` only; TenutoError: no keys."""
+        return self._made.seal(plain, about)
+
+    def open(self, sealed: bytes, about: bytes) -> bytes:
+        """What was sealed for `about`; TenutoError: the key is missing, or it is damaged."""
+        return self._made.open(sealed, about)
+
+    @property
+    def _made(self) -> Seals:
+        if self._seals is None:
+            from tenuto.encryption.codec import NoKeys  # noqa: PLC0415
+            from tenuto.encryption.secret_seals import seals_of  # noqa: PLC0415 - where it is used
+            from tenuto.encryption.store import codec_of  # noqa: PLC0415
+
+            self._seals = seals_of(self._store, codec_of(self._store) or NoKeys())
+        return self._seals
+
+
+def build_executors(
+    settings: Settings | None = None, gate: Gate | None = None, clock: Clock | None = None
+) -> Executors:
+    """What does the work of javascript, http and dataQuery nodes; `gate` admits requests."""
+    from tenuto.built_in.http import HttpExecutor  # noqa: PLC0415 - with an engine
+    from tenuto.built_in.javascript import JavaScriptExecutor  # noqa: PLC0415
+    from tenuto.egress import EgressClient  # noqa: PLC0415
+    from tenuto.engine.settings import Settings  # noqa: PLC0415
+    from tenuto.model.graph import Http, JavaScript  # noqa: PLC0415
+
+    settings = settings or Settings()
+    client = EgressClient(settings.allowances())
+    limit = settings.limits.output_bytes
+    made: dict[type, Executor] = {
+        JavaScript: JavaScriptExecutor(build_sandbox, output_limit=limit, client=client)
+    }
+    if gate is not None:
+        made[Http] = HttpExecutor(
+            client,
+            gate,
+            clock or SystemClock(),
+            host_limits=settings.host_limits,
+            output_limit=limit,
+        )
+    return made
+
+
+def build_query_executor(
+    store: Store, clock: Clock, gate: Gate, vault: Vault, settings: Settings | None = None
+) -> DataQueryExecutor:
+    """What does the work of dataQuery nodes, and tries queries.
+
+    `gate` admits them, and `vault` has the passwords of data sources.
+    """
+    from tenuto.built_in.data_query import DataQueryExecutor  # noqa: PLC0415 - with an engine
+    from tenuto.data.databases import Databases  # noqa: PLC0415
+    from tenuto.data.network import Network  # noqa: PLC0415
+    from tenuto.data.queries import QueryRunner  # noqa: PLC0415
+    from tenuto.egress import Allowances  # noqa: PLC0415
+    from tenuto.engine.settings import Settings  # noqa: PLC0415
+
+    settings = settings or Settings()
+    databases = Databases(
+        clock,
+        SourceSecrets(vault),
+        Network(Allowances(settings.private_databases)),
+        folder=settings.data_folder,
+    )
+    most = settings.limits.output_bytes
+    return DataQueryExecutor(QueryRunner(store, clock, databases, most_bytes=most, gate=gate))
+
+
+def build_sandbox() -> Sandbox:
+    """The processes that run and check the code of javascript nodes."""
+    from tenuto.sandbox.sandbox import Sandbox  # noqa: PLC0415 - where code is run
+
+    return Sandbox()
 
 
 def _notes(store: Store, settings: Settings | None) -> NoteFiles | None:
@@ -200,11 +341,16 @@ def _notes(store: Store, settings: Settings | None) -> NoteFiles | None:
     return NoteFiles(path, seconds=settings.decision_timeout, is_private=store.is_shared)
 
 
-def build_caller(*, may_be_private: bool = False) -> Caller:
-    """The HTTP client for pushed tasks."""
-    from tenuto.egress.http import HttpSender  # noqa: PLC0415 - aiohttp only where used
+def load_caller() -> None:
+    """Import what calls other services, before an event loop has anything to do meanwhile."""
+    import tenuto.egress.http  # noqa: F401, PLC0415 - aiohttp only where used
 
-    return HttpSender(may_be_private=may_be_private)
+
+def build_caller(settings: Settings) -> Caller:
+    """The HTTP client for pushed tasks."""
+    from tenuto.egress import EgressClient  # noqa: PLC0415 - only where it is used
+
+    return EgressClient(settings.allowances(is_all=settings.private_targets))
 
 
 def build_authenticator(

@@ -98,9 +98,19 @@ class Caller(Protocol):
     """Sends requests to external addresses, and reads the answers."""
 
     async def call(
-        self, url: str, headers: Mapping[str, str], body: bytes, *, seconds: float, most: int
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        body: bytes,
+        *,
+        tenant: str,
+        seconds: float,
+        most: int,
     ) -> Page:
-        """Post, and read at most so many bytes within so many seconds; it does not raise."""
+        """Post for a tenant, and read at most so many bytes within so many seconds.
+
+        It does not raise.
+        """
         ...
 
     async def close(self) -> None: ...
@@ -110,9 +120,12 @@ class Sender(Protocol):
     """Sends requests to external addresses, and reads only the status of the answers."""
 
     async def post(
-        self, url: str, headers: Mapping[str, str], body: bytes, seconds: float
+        self, url: str, headers: Mapping[str, str], body: bytes, seconds: float, *, tenant: str
     ) -> Reply:
-        """Send, and wait for a status for so many seconds at most; it does not raise."""
+        """Send for a tenant, and wait for a status for so many seconds at most.
+
+        It does not raise.
+        """
         ...
 
     async def close(self) -> None: ...
@@ -170,6 +183,18 @@ class SystemClock:
         return asyncio.get_running_loop().call_later(seconds, function)
 
 
+class Seals(Protocol):
+    """Encrypts values before they reach a store."""
+
+    def seal(self, plain: bytes, about: bytes) -> bytes:
+        """A sealed value, which is opened for the same `about` only; TenutoError: no keys."""
+        ...
+
+    def open(self, sealed: bytes, about: bytes) -> bytes:
+        """What was sealed for `about`; TenutoError: the key is missing, or it is damaged."""
+        ...
+
+
 class SystemIds:
     """Ids from the operating system's randomness."""
 
@@ -201,7 +226,39 @@ class SystemIds:
         return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
     def short(self) -> str:
-        return os.urandom(8).hex()
+        return _RANDOMNESS.take(8).hex()
+
+
+class _Randomness:
+    """Bytes of the operating system's randomness, read many at a time.
+
+    Each read gives the interpreter to another thread, and the event loop waits to get it back.
+    """
+
+    def __init__(self) -> None:
+        self.begin_anew()
+
+    def begin_anew(self) -> None:
+        """Drop what was read, in a child process: its parent has the same bytes."""
+        self._lock = threading.Lock()
+        self._read = b""
+        self._taken = 0
+
+    def take(self, count: int) -> bytes:
+        """So many bytes, which are given to no other caller."""
+        with self._lock:
+            begin, end = self._taken, self._taken + count
+            if end > len(self._read):
+                self._read = os.urandom(_READ_AT_ONCE)
+                begin, end = 0, count
+            self._taken = end
+            return self._read[begin:end]
+
+
+_READ_AT_ONCE = 4_096
+_RANDOMNESS = _Randomness()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_RANDOMNESS.begin_anew)
 
 
 def random_bytes(count: int) -> bytes:
@@ -211,4 +268,4 @@ def random_bytes(count: int) -> bytes:
 
 def _random_bits(count: int) -> int:
     size = (count + 7) // 8
-    return int.from_bytes(os.urandom(size), "big") >> (size * 8 - count)
+    return int.from_bytes(_RANDOMNESS.take(size), "big") >> (size * 8 - count)

@@ -83,9 +83,15 @@ async def furnished(app: Tenuto, tenant: str) -> Things:
     await workspace.task_definitions.add(TaskDefinition(id=task, kind="pull", description=mark))
     calendar = await workspace.calendars.save(_calendar(f"calendar-{tenant}", mark))
     schedule = await workspace.schedules.save(_schedule(f"schedule-{tenant}", flow, mark))
+    source = await workspace.data_sources.save(_data_source(f"source-{tenant}", mark))
+    query = await workspace.data_queries.save(_data_query(f"query-{tenant}", source.id, mark))
+    secret = await workspace.secrets.put(f"SECRET_{tenant.replace('-', '_')}", f"value of {mark}")
     ids = {
+        "data-sources": source.id,
+        "data-queries": query.id,
         "calendars": calendar.id,
         "schedules": schedule.id,
+        "secrets": secret.name,
         "workflows": flow,
         "instances": waiting.id,
         "dead-letters": letter.id,
@@ -154,14 +160,23 @@ def _bodies(things: Things) -> Mapping[str, object]:
             "patterns": ["never.told"],
         },
         "add_event_callback": {"subscriberId": "mine", "patterns": ["never.told"]},
+        "add_schedule_callback": {
+            "scheduleId": "mine",
+            "payload": {"workflowInstanceId": instance, "stepId": "ask", "operation": "timeout"},
+        },
         "create_key": {"name": "mine", "role": "viewer"},
         "shape_widget": {"widgetType": "text", "widgetConfig": {"path": "input"}},
         "add_calendar": _calendar("mine"),
         "put_calendar": _calendar(things.id_of("calendars")),
+        "add_data_source": _data_source("mine"),
+        "put_data_source": _data_source(things.id_of("data-sources")),
+        "add_data_query": _data_query("mine", things.id_of("data-sources")),
+        "put_data_query": _data_query(things.id_of("data-queries"), things.id_of("data-sources")),
         "add_working_time": {"from": "2030-01-01T00:00:00Z", "duration": "PT4H"},
         "add_schedule": _schedule("mine", flow),
         "put_schedule": _schedule(things.id_of("schedules"), flow),
         "preview_schedule_document": _schedule("mine", flow),
+        "put_secret": {"value": "a value", "destinations": ["api.example.com"]},
         "put_task": {"id": things.id_of("tasks"), "kind": "pull"},
     }
 
@@ -209,6 +224,15 @@ def _schedule(id: str, flow: str, description: str = "mine") -> Object:
         "target": {"workflowId": flow},
         "metadata": {"description": description},
     }
+
+
+def _data_source(id: str, description: str = "mine") -> Object:
+    return {"id": id, "kind": "sqlite", "file": "stock.db", "description": description}
+
+
+def _data_query(id: str, source: str, description: str = "mine") -> Object:
+    sql = "SELECT 1 AS one"
+    return {"id": id, "dataSourceId": source, "sql": sql, "description": description}
 
 
 def _refused(id: str) -> Object:

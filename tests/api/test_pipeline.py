@@ -80,7 +80,7 @@ KEYS = Keys(
     bob=somebody("bob", Role.ADMIN, tenant="other"),
 )
 CALLBACKS = ("task_callback", "event_callback", "schedule_callback")
-IDS = {"id": "x", "stepId": "s", "path": "a", "taskId": "x", "executionId": "x"}
+IDS = {"id": "x", "name": "X", "stepId": "s", "path": "a", "taskId": "x", "executionId": "x"}
 
 
 @pytest.mark.asyncio

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 from typing import Any
 
@@ -9,10 +10,16 @@ import pytest
 
 from tenuto import Settings, Tenuto
 from tenuto.access.permissions import Permission
-from tenuto.api.schedule_tickets import SCHEDULER_CALLBACK, ScheduleTicket, leads_to, with_token
+from tenuto.api.schedule_tickets import (
+    SCHEDULER_CALLBACK,
+    ScheduleTicket,
+    digest_of,
+    leads_to,
+    with_token,
+)
 from tenuto.model.durations import epoch_ms
 from tenuto.model.json import Object
-from tests.api.conftest import DOUBLE, WAIT, Caller, served, tasks
+from tests.api.conftest import DOUBLE, WAIT, Caller, Reply, served, tasks
 from tests.engine.situations import until_waiting
 
 pytestmark = pytest.mark.asyncio
@@ -60,7 +67,53 @@ async def test_a_new_schedule_is_created_and_an_old_one_is_changed_by_its_versio
         assert (reply.status, reply.headers["tenuto-schedules-stopped"]) == (204, "2")
 
 
+async def test_every_operation_on_schedules() -> None:
+    """`POST/GET /schedules`, `GET/PUT/DELETE /schedules/{id}`, `POST …/pause {note?} · resume ·
+    trigger {at?} · backfill {from, to, concurrency?, overlap?}` (a tracked operation), `GET
+    …/preview?count=&from=` → `{items: [{nominal, at, skipped?: reason}]}`, `GET …/ticks` (what
+    became of each: started instanceId, skipped, refused, missed, queued; why).
+    """
+    async with served() as call:
+        await call.app.deploy(DOUBLE)
+        assert (await call("POST", f"{API}/schedules", {**DAILY, "id": "daily"})).status == 201
+        path = f"{API}/schedules/daily"
+        saved = (await call("GET", path)).json
+        assert saved["status"] == "active"
+        paused = (await call("POST", f"{path}/pause", {"note": "moving"})).json
+        assert (paused["status"], paused["note"]) == ("paused", "moving")
+        assert (await call("POST", f"{path}/resume")).json["status"] == "active"
+        at = "2026-01-05T09:00:00.000Z"
+        tick = (await call("POST", f"{path}/trigger", {"at": at})).json
+        assert (tick["outcome"], tick["nominal"], tick["cause"]) == ("started", at, "trigger")
+        days = {"from": "2026-01-05T00:00:00Z", "to": "2026-01-07T00:00:00Z", "concurrency": 1}
+        begun = await call("POST", f"{path}/backfill", days)
+        assert begun.status == 202
+        operation = f"{API}/instances/bulk/{begun.json['id']}"
+        async with asyncio.timeout(30):
+            while (done := (await call("GET", operation)).json)["status"] == "running":
+                pass  # it goes on beside these requests
+        assert (done["target"], done["matched"], done["done"]) == ("ticks", 2, 2)
+        ticks = (await call("GET", f"{path}/ticks")).json["items"]
+        assert [(each["nominal"], each["outcome"], each["cause"]) for each in ticks] == [
+            ("2026-01-06T09:00:00.000Z", "started", "backfill"),
+            (at, "started", "trigger"),
+        ]
+        assert ticks[1]["instanceId"] == tick["instanceId"]
+        ahead = (await call("GET", f"{path}/preview?count=2&from=2026-02-01T00:00:00Z")).json
+        assert [each["nominal"] for each in ahead["items"]] == [
+            "2026-02-01T09:00:00.000Z",
+            "2026-02-02T09:00:00.000Z",
+        ]
+        assert (await call("DELETE", path)).status == 204
+        assert (await call("GET", f"{API}/schedules")).json["items"] == []
+
+
 async def test_a_calendar_is_read_by_version_and_days_have_reasons() -> None:
+    """`Calendar {id, name?, timezone, week: {mon: ["09:00-12:00","13:00-17:00"], …}, holidays:
+    {country, subdivision?, categories?}[], dates: [{date, hours: [] | [...], name}], extends?:
+    calendarId, metadata}`; `GET /calendars/{id}/days?from=&to=`, `POST …/import` (text/calendar),
+    `POST /calendars/{id}/add {from, duration}` (a calculator for people).
+    """
     async with served() as call:
         reply = await call("POST", f"{API}/calendars", {**OFFICE, "id": "office"})
         assert (reply.status, reply.json["version"]) == (201, 1)
@@ -165,7 +218,10 @@ async def test_who_begins_a_backfill_sees_and_stops_it_and_nothing_else() -> Non
         for method in ("GET", "DELETE"):
             reply = await call(method, f"{API}/instances/bulk/{other}", headers=own)
             assert (reply.status, reply.json["code"]) == (403, "TEN-5013")
-        assert (await call("GET", f"{API}/instances/bulk", headers=own)).status == 403
+        listed = (await call("GET", f"{API}/instances/bulk", headers=own)).json["items"]
+        assert [each["id"] for each in listed] == [path.rpartition("/")[2]]
+        listed = (await call("GET", f"{API}/instances/bulk", headers=root)).json["items"]
+        assert [each["target"] for each in listed] == ["instances", "ticks"]
 
 
 async def test_a_schedule_in_error_needs_attention() -> None:
@@ -184,14 +240,20 @@ async def test_a_schedule_in_error_needs_attention() -> None:
 # -- callbacks to the service itself
 
 
-async def token_of(call: Caller, schedule: str = "s", *, lasts: float = 60.0) -> str:
+async def token_of(call: Caller, sent: Object, schedule: str = "s", *, lasts: float = 60.0) -> str:
+    """The token that a schedule of the service brings with a callback."""
     service = call.pipeline.service
     service.url = "https://tenuto.example"
     own: Object = {"callbackUrl": f"{service.url}{SCHEDULER_CALLBACK}"}
     saved = await call("PUT", f"{API}/schedules/{schedule}", {"cron": "0 0 1 1 *", "target": own})
     assert saved.status in (200, 201), saved.json
     until = service.clock.now() + timedelta(seconds=lasts)
-    ticket = ScheduleTicket(tenant="default", schedule_id=schedule, until_ms=epoch_ms(until))
+    ticket = ScheduleTicket(
+        tenant="default",
+        schedule_id=schedule,
+        until_ms=epoch_ms(until),
+        digest=digest_of(sent["payload"]),
+    )
     return await service.schedule_tickets.token(ticket)
 
 
@@ -210,7 +272,7 @@ async def test_a_callback_times_out_an_open_wait_once() -> None:
         await call.app.deploy(LATE)
         instance = await call.app.start("late")
         await until_waiting(call.app, 1)
-        path = f"{SCHEDULER_CALLBACK}?token={await token_of(call)}"
+        path = f"{SCHEDULER_CALLBACK}?token={await token_of(call, callback(instance.id))}"
         reply = await call("POST", path, callback(instance.id))
         assert (reply.status, reply.json) == (200, {"timedOut": True})
         assert await instance.result(timeout=30) == {"is": "late"}
@@ -222,37 +284,137 @@ async def test_a_callback_times_out_an_open_wait_once() -> None:
 
 
 async def test_other_callbacks_are_refused() -> None:
+    """`POST /internal/scheduler/callback` takes seed 003's `ScheduleCallback` by a signed token;
+    `payload {workflowInstanceId, stepId, operation: "timeout"}` times out that open wait or
+    attempt, once; other operations 422.
+    """
     async with served() as call:
         await call.app.deploy(WAIT)
         instance = await call.app.start("wait", {})
-        token = await token_of(call)
+        token = await token_of(call, callback(instance.id))
         path = f"{SCHEDULER_CALLBACK}?token={token}"
         event = await call(
             "POST", f"{API}/events/callbacks", {"subscriberId": "bank", "patterns": ["a.b"]}
         )
         other = event.json["callbackUrl"].partition("token=")[2]
-        for wrong in ("made-up", other, await token_of(call, lasts=-1)):
+        for wrong in ("made-up", other, await token_of(call, callback(instance.id), lasts=-1)):
             reply = await call("POST", f"{SCHEDULER_CALLBACK}?token={wrong}", callback(instance.id))
             assert (reply.status, reply.json["code"]) == (401, "TEN-3092")
         reply = await call("POST", f"{API}/internal/events/callback?token={token}", {})
         assert reply.status == 401
-        reply = await call("POST", path, callback(instance.id, operation="resume"))
+        reply = await posted(call, callback(instance.id, operation="resume"))
         assert (reply.status, reply.json["problems"][0]["code"]) == (422, "TEN-3091")
-        reply = await call("POST", path, callback(instance.id, stepId=7, operation=None))
+        reply = await posted(call, callback(instance.id, stepId=7, operation=None))
         assert [each["path"] for each in reply.json["problems"]] == [
             "$.payload.stepId",
             "$.payload.operation",
         ]
         reply = await call("POST", path, {**callback(instance.id), "scheduleId": "another"})
         assert reply.status == 422
-        reply = await call("POST", path, callback("0" * 32))
+        reply = await posted(call, callback("0" * 32))
         assert (reply.status, reply.json["code"]) == (404, "TEN-3001")
+
+
+async def posted(call: Caller, sent: Object) -> Reply:
+    """The answer to a callback of a schedule with the token that belongs to it."""
+    path = f"{SCHEDULER_CALLBACK}?token={await token_of(call, sent)}"
+    return await call("POST", path, sent)
+
+
+async def test_a_token_is_for_one_payload_alone() -> None:
+    """The token is for one payload alone."""
+    async with served() as call:
+        await call.app.deploy(LATE)
+        first, second = [await call.app.start("late") for _ in range(2)]
+        await until_waiting(call.app, 2)
+        path = f"{SCHEDULER_CALLBACK}?token={await token_of(call, callback(first.id))}"
+        for other in (
+            callback(second.id),
+            callback(first.id, stepId="other"),
+            callback(first.id, iteration="0"),
+            callback(first.id, operation="resume"),
+        ):
+            reply = await call("POST", path, other)
+            assert (reply.status, reply.json["code"]) == (401, "TEN-3092")
+        sent: Any = callback(first.id)
+        sent["payload"] = dict(reversed(sent["payload"].items()))
+        assert (await call("POST", path, sent)).json == {"timedOut": True}
+        assert (await call.app.at(second.id).details())["status"] == "WAITING_FOR_EVENT"
+
+
+async def test_a_scheduler_elsewhere_times_out_the_one_step_that_its_url_was_made_for() -> None:
+    """`POST /schedules/callbacks {scheduleId, payload, expirationTime?}` makes such a URL for a
+    scheduler elsewhere; its token is for that payload alone, expires, and ends with the key that
+    made it.
+    """
+    async with served(admin_key="root") as call:
+        call.pipeline.service.url = "https://tenuto.example"
+        root = {"authorization": "Bearer root"}
+        made = {"name": "k", "role": "editor"}
+        key = (await call("POST", f"{API}/keys", made, headers=root)).json
+        own = {"authorization": f"Bearer {key['key']}"}
+        await call.app.deploy(LATE)
+        first, second = [await call.app.start("late") for _ in range(2)]
+        await until_waiting(call.app, 2)
+        paths = []
+        for instance in (first, second):
+            sent = callback(instance.id)
+            asked = {"scheduleId": "s", "payload": sent["payload"]}
+            reply = await call("POST", f"{API}/schedules/callbacks", asked, headers=own)
+            assert (reply.status, reply.json["scheduleId"]) == (201, "s")
+            url = reply.json["callbackUrl"]
+            assert url.startswith(f"https://tenuto.example{SCHEDULER_CALLBACK}?token=")
+            paths.append(url.removeprefix("https://tenuto.example"))
+        reply = await call("POST", paths[0], callback(second.id))
+        assert (reply.status, reply.json["code"]) == (401, "TEN-3092")
+        for is_first in (True, False):
+            reply = await call("POST", paths[0], callback(first.id))
+            assert (reply.status, reply.json) == (200, {"timedOut": is_first})
+        assert await first.result(timeout=30) == {"is": "late"}
+        lines = (await call("GET", f"{API}/audit?action=schedule_callback", headers=root)).json
+        actors = {each["actor"] for each in lines["items"] if each["outcome"] == "done"}
+        assert actors == {"outside schedule s"}
+        await call("DELETE", f"{API}/keys/{key['id']}", headers=root)
+        reply = await call("POST", paths[1], callback(second.id))
+        assert (reply.status, reply.json["code"]) == (401, "TEN-3092")
+
+
+async def test_who_makes_a_url_for_a_scheduler_may_control_instances() -> None:
+    async with served(admin_key="root") as call:
+        root = {"authorization": "Bearer root"}
+        await call.app.deploy(LATE)
+        instance = await call.app.start("late")
+        path, payload = f"{API}/schedules/callbacks", callback(instance.id)["payload"]
+        for scopes, lacks in (
+            (["listeners:write"], Permission.INSTANCES_CONTROL),
+            (["instances:control", "schedules:*"], Permission.LISTENERS_WRITE),
+        ):
+            made = {"name": "k", "role": "editor", "scopes": scopes}
+            key = (await call("POST", f"{API}/keys", made, headers=root)).json["key"]
+            own = {"authorization": f"Bearer {key}"}
+            reply = await call("POST", path, {"scheduleId": "s", "payload": payload}, headers=own)
+            assert (reply.status, reply.json["code"]) == (403, "TEN-5013")
+            assert lacks.value in reply.json["detail"]
+        wrong = {"scheduleId": "s", "payload": {"operation": "resume"}}
+        over = {**wrong, "expirationTime": "2020-01-01T00:00:00Z"}
+        reply = await call("POST", path, over, headers=root)
+        assert (reply.status, [each["path"] for each in reply.json["problems"]]) == (
+            422,
+            [
+                "$.expirationTime",
+                "$.payload.workflowInstanceId",
+                "$.payload.stepId",
+                "$.payload.operation",
+            ],
+        )
+        gone = {"scheduleId": "s", "payload": callback("0" * 32)["payload"]}
+        assert (await call("POST", path, gone, headers=root)).status == 404
 
 
 async def test_a_token_is_of_no_use_when_its_schedule_does_not_call_this_service() -> None:
     async with served() as call:
         await call.app.deploy(DOUBLE)
-        path = f"{SCHEDULER_CALLBACK}?token={await token_of(call)}"
+        path = f"{SCHEDULER_CALLBACK}?token={await token_of(call, callback('0' * 32))}"
         assert (await call("POST", path, callback("0" * 32))).status == 404
         schedule = f"{API}/schedules/s"
         assert (await call("PUT", schedule, DAILY)).status == 200

@@ -94,7 +94,7 @@ class Line:
         self.clock = HandClock()
         self.connections = Connections(self.clock, ConnectionBounds(100, 50, 25))
         self.unfinished_requests = UnfinishedRequests(most)
-        self.waiting_requests = WaitingRequests()
+        self.waiting_requests = WaitingRequests(pause=0)
         self.config = uvicorn.Config(answer, ws="none", lifespan="off", log_config=None)
         self.state = ServerState()
 

@@ -81,7 +81,7 @@ def test_states_never_change() -> None:
         "d.state.version += 1",
         "held.state.ready[key] = None",
         "del state.ready[key]",
-        "d.state.doomed.pop(key)",
+        "d.state.unreachable.pop(key)",
     ],
 )
 def test_the_scan_sees(code: str) -> None:

@@ -1,7 +1,8 @@
 """`python -m tests.bombs.thrower ATTACK URL...`: throws one attack at a service until it is ended.
 
 A process of its own, since making and sending large bodies must not disturb what is measured
-beside it. The key is in the environment. It says `begun` once all is prepared, and at the end, as
+beside it; at the lowest priority, since it stands for another machine. The key is in the
+environment. It says `begun` once all is prepared, and at the end, as
 JSON, which statuses it was answered with.
 """
 
@@ -120,6 +121,7 @@ class Thrower:
 
 
 async def main(name: str, urls: Sequence[str]) -> None:
+    os.nice(19)
     thrower = Thrower(ATTACKS[name], urls, os.environ["TENUTO_KEY"])
     throwing = asyncio.ensure_future(thrower.run())
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, throwing.cancel)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from io import StringIO
 from pathlib import Path
@@ -13,7 +14,7 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from tenuto import NotFound, Tenuto, TenutoError
+from tenuto import Client, NotFound, Tenuto, TenutoError
 from tenuto.api.registry import OPERATIONS
 from tenuto.cli.backends import opened
 from tenuto.cli.backends.backend import Backend
@@ -22,6 +23,7 @@ from tenuto.cli.dev_files import deploy_files, read_files
 from tenuto.cli.dev_hints import read_starts, started
 from tenuto.cli.views import tables
 from tenuto.cli.views.access import audit_table
+from tenuto.client.operations import Operations
 from tenuto.model.json import Object
 from tenuto.model.task_definition import TaskDefinition
 from tenuto.workspace import protocol
@@ -41,7 +43,11 @@ PARTS: dict[type, str] = {
     protocol.TaskDefinitions: "task_definitions",
     protocol.Schedules: "schedules",
     protocol.Calendars: "calendars",
+    protocol.DataSources: "data_sources",
+    protocol.DataQueries: "data_queries",
+    protocol.Secrets: "secrets",
     protocol.Workers: "workers",
+    protocol.Approvals: "approvals",
     protocol.Bulk: "bulk",
     protocol.TestRuns: "test_runs",
     protocol.Keys: "keys",
@@ -56,8 +62,11 @@ LOOKS = {
     *("preview", "preview_document", "ticks", "tick_page", "uses", "days", "between"),
 }
 CALCULATES = {"calendars.add"}
+UNKNOWN = "019a8b2c-4d5e-7f60-8a9b-0c1d2e3f4a5b"
 LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
 CALENDAR: Object = {"id": "office", "timezone": "UTC", "week": {"mon": ["09:00-17:00"]}}
+SOURCE: Object = {"id": "stock", "kind": "sqlite", "file": "stock.db"}
+QUERY: Object = {"id": "by-sku", "dataSourceId": "stock", "sql": "SELECT 1 AS one"}
 SCHEDULE: Object = {"id": "daily", "cron": "0 9 * * *", "target": {"workflowId": "wait"}}
 TASK = TaskDefinition(id="charge", kind="pull")
 CALLS: dict[str, Call] = {
@@ -95,6 +104,14 @@ CALLS: dict[str, Call] = {
     "calendars.save": lambda space, _: space.calendars.save(CALENDAR),
     "calendars.import_dates": lambda space, _: space.calendars.import_dates("office", "x"),
     "calendars.remove": lambda space, _: space.calendars.remove("office"),
+    "data_sources.save": lambda space, _: space.data_sources.save(SOURCE),
+    "data_sources.test": lambda space, _: space.data_sources.test("stock"),
+    "data_queries.save": lambda space, _: space.data_queries.save(QUERY),
+    "data_queries.run": lambda space, _: space.data_queries.run("by-sku"),
+    "data_queries.remove": lambda space, _: space.data_queries.remove("by-sku"),
+    "data_sources.remove": lambda space, _: space.data_sources.remove("stock"),
+    "secrets.put": lambda space, _: space.secrets.put("API_KEY", "a value"),
+    "secrets.remove": lambda space, _: space.secrets.remove("API_KEY"),
     "schedules.save": lambda space, _: space.schedules.save(SCHEDULE),
     "schedules.pause": lambda space, _: space.schedules.pause("daily"),
     "schedules.resume": lambda space, _: space.schedules.resume("daily"),
@@ -262,6 +279,75 @@ async def test_dev_records_what_it_saves_and_starts_and_a_reload_nothing(tmp_pat
         ("start_workflow", "asked"),
         ("start_workflow", "done"),
     ]
+
+
+@pytest.mark.asyncio
+async def test_dev_records_schedules_and_calendars_and_a_reload_nothing(tmp_path: Path) -> None:
+    wait = tmp_path / "wait.json"
+    wait.write_bytes(msgspec.json.encode({"id": "wait", "steps": [PAID]}))
+    office, daily = tmp_path / "office.json", tmp_path / "daily.json"
+    office.write_bytes(msgspec.json.encode(CALENDAR))
+    daily.write_bytes(msgspec.json.encode(SCHEDULE))
+    url = f"sqlite:///{tmp_path / 'store.db'}"
+    said: list[str] = []
+
+    async def save() -> None:
+        async with Tenuto(url) as app:
+            read = read_files([], [wait, office, daily], "none")
+            await deploy_files(app, read, said.append, "none")
+
+    await save()
+    await save()
+    daily.write_bytes(msgspec.json.encode({**SCHEDULE, "cron": "0 8 * * *"}))
+    await save()
+    async with opened(url) as backend:
+        found = [each for each in await lines(backend) if each["outcome"] == "done"]
+    assert [(each["action"], each["target"]) for each in found] == [
+        ("put_calendar", "office"),
+        ("put_workflow", "wait"),
+        ("put_schedule", "daily"),
+        ("put_schedule", "daily"),
+    ]
+
+
+@pytest.mark.asyncio
+async def test_a_change_is_called_alike_at_a_service_and_on_a_store(tmp_path: Path) -> None:
+    """Also documents that name their id otherwise, or not at all."""
+    named: Object = {name: value for name, value in SCHEDULE.items() if name != "id"}
+    documents = {
+        "schedules.save of a scheduleId": lambda space, _: space.schedules.save(
+            {"scheduleId": "hourly", **named}
+        ),
+        "schedules.save without an id": lambda space, _: space.schedules.save(named),
+        "save without an id": lambda space, _: space.save(WAIT),
+    }
+    calls: dict[str, Call] = {**CALLS, **documents}
+    async with opened(f"sqlite:///{tmp_path / 'store.db'}") as backend:
+        for name in documents:
+            with suppress(TenutoError):
+                await calls[name](backend.space, backend.space.at(UNKNOWN))
+        found = [str(each["action"]) for each in await lines(backend)]
+        on_a_store = dict(zip(documents, found[::2], strict=True))
+    asked: list[str] = []
+    client = Client("http://127.0.0.1:1", "tnt_x", patience=0)
+
+    class Recorded(Operations):
+        def __getattribute__(self, name: str) -> object:
+            if name in {each.name for each in OPERATIONS}:
+                asked.append(name)
+            return super().__getattribute__(name)
+
+    client.operations.__class__ = Recorded
+    async with client:
+        for name, call in calls.items():
+            asked.clear()
+            with suppress(TenutoError, TypeError):
+                await call(client, client.at(UNKNOWN))
+            if name == "remove_definition":
+                # It reads a header of the answer, and so sends the request itself.
+                continue
+            expected = on_a_store.get(name) or action_of(name)
+            assert asked == [expected], name
 
 
 @pytest.mark.parametrize(

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from datetime import UTC, datetime
+from io import StringIO
 
+import msgspec
 import pytest
 
 from tenuto import TaskDefinition, Tenuto
+from tenuto.cli.views.csv_rows import show_csv
 from tenuto.cli.views.stats import show_stats
 from tenuto.store.parts.workers import Sighting
 from tests.cli.conftest import REFUSE, Terminal, one_of_each
+from tests.cli.manual import commands, help_of
 
 LISTS = (
     *("list", "workflows list", "events list", "tasks list", "workers list", "dead-letters list"),
@@ -60,6 +65,39 @@ def test_every_list_gives_pages_whose_cursors_lead_through_all_of_it(past: Termi
         assert "more: --cursor " in people.err, words
         wrong = past.call(*words.split(), "--cursor", "nonsense")
         assert (wrong.code, "TEN-2009" in wrong.err) == (2, True), (words, wrong.err)
+
+
+def test_every_list_is_csv_with_the_values_of_its_json(past: Terminal) -> None:
+    with_csv = {name for name in commands() if re.search(r"<table\|json\|csv", help_of(name))}
+    assert {*LISTS, "audit list", "approvals list", "schedules ticks"} <= with_csv
+    for words in sorted(with_csv - {"schedules ticks", "stats"}):
+        items = past.call(*words.split(), "-o", "json").json["items"]
+        ended = past.call(*words.split(), "-o", "csv")
+        assert ended.code == 0, (words, ended.err)
+        rows = [*csv.DictReader(StringIO(ended.out))]
+        assert len(rows) == len(items), words
+        for row, item in zip(rows, items, strict=True):
+            for name, value in item.items():
+                plain = "" if value is None else value
+                text = plain if isinstance(plain, str) else msgspec.json.encode(plain).decode()
+                assert row[name] in (text, f"'{text}"), (words, name)
+
+
+def test_lists_show_inputs_and_statistics_are_csv_where_asked(past: Terminal) -> None:
+    [first, *_] = past.call("list", "--inputs", "--workflow", "wait", "-o", "json").json["items"]
+    assert first["input"] == {"id": 7}
+    assert '{"id":7}' in past.call("list", "--inputs").out
+    rows = [*csv.DictReader(StringIO(past.call("stats", "-o", "csv").out))]
+    assert sum(int(each["failed"]) for each in rows) == 2
+
+
+def test_a_cell_that_a_spreadsheet_would_calculate_is_text(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    show_csv([{"a": "=1+1", "b": "two\nlines", "c": None, "d": 'a "quoted", cell'}])
+    head, row = capsys.readouterr().out.splitlines()
+    assert head == "a,b,c,d"
+    assert row == '\'=1+1,two\\u000alines,,"a ""quoted"", cell"'
 
 
 def test_the_tables_say_what_each_is(past: Terminal) -> None:

@@ -20,7 +20,16 @@ def past(terminal: Terminal) -> Terminal:
 
 def test_list_shows_the_newest_first_with_status_step_and_error(past: Terminal) -> None:
     lines = past.call("list").out.splitlines()
-    assert lines[0].split() == ["STATUS", "ID", "WORKFLOW", "STARTED", "TOOK", "STEP", "ERROR"]
+    assert lines[0].split() == [
+        "STATUS",
+        "ID",
+        "WORKFLOW",
+        "STARTED",
+        "TOOK",
+        "STEP",
+        "SCHEDULE",
+        "ERROR",
+    ]
     assert [line.split()[1] for line in lines[1:]] == ["WAITING_FOR_EVENT", "FAILED", "COMPLETED"]
     assert "wait@1" in lines[1]
     assert lines[2].endswith("OUT_OF_STOCK: none left")

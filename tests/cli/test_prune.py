@@ -25,6 +25,24 @@ def test_prune_forgets_what_ended_long_ago(terminal: Terminal) -> None:
     assert terminal.call("verify").code == 0
 
 
+def test_prune_has_lines_in_the_audit_log_with_its_reason(terminal: Terminal) -> None:
+    terminal.past(_live)
+    terminal.call("prune", "--older-than", "PT0S", "--dry-run")
+    assert terminal.call("audit", "list", "-o", "json").json["items"] == []
+    assert terminal.call("prune", "--older-than", "PT0S", "--reason", "the law").code == 0
+    done, asked = terminal.call("audit", "list", "-o", "json").json["items"]
+    assert (asked["action"], asked["outcome"]) == ("prune_instances", "asked")
+    assert (asked["target"], asked["after"]) == ("all tenants", {"reason": "the law"})
+    assert done["after"]["forgotten"]["instances"] == 3
+
+
+def test_prune_of_a_server_names_what_forgets_there(terminal: Terminal) -> None:
+    refused = terminal.call("prune", "--server", "http://127.0.0.1:1")
+    assert refused.code == 2
+    assert "engine.instance_retention" in refused.err
+    assert "--store" not in refused.err
+
+
 async def _other_tenants_live(app: Tenuto) -> None:
     for tenant in ("default", "acme"):
         space = app.workspace(tenant, "test")

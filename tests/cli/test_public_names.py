@@ -5,10 +5,12 @@ from __future__ import annotations
 import inspect
 import subprocess
 import sys
+from importlib.util import find_spec
 
 import tenuto
 
 NAMES = [
+    "ApprovalFilter",
     "BulkOperation",
     "Client",
     "Conflict",
@@ -29,17 +31,22 @@ NAMES = [
     "Mock",
     "NotAvailable",
     "NotFound",
+    "OpenApproval",
     "Overloaded",
     "Page",
     "Problem",
     "Published",
+    "QueryRun",
     "Result",
     "Retry",
     "SavedCalendar",
+    "SavedDataQuery",
+    "SavedDataSource",
     "SavedSchedule",
     "ScheduleFilter",
     "SchedulePreview",
     "Settings",
+    "SourceTest",
     "Start",
     "Status",
     "StoreUnavailable",
@@ -66,9 +73,12 @@ NAMES = [
     "child",
     "event",
     "for_each",
+    "http",
+    "javascript",
     "one_of",
     "otherwise",
     "publish",
+    "query",
     "repeat_while",
     "set_values",
     "sleep",
@@ -173,3 +183,8 @@ def test_importing_the_package_loads_nothing_of_it() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_no_public_name_is_that_of_a_module() -> None:
+    """A module that is imported would take the place of what the name stands for."""
+    assert [name for name in tenuto.__all__ if find_spec(f"tenuto.{name}") is not None] == []

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from pathlib import Path
 
+import pytest
+
+from tenuto.ports import SystemClock
 from tests.cli.conftest import DOUBLE, Terminal
 
 WEEK = {day: ["09:00-17:00"] for day in ("mon", "tue", "wed", "thu", "fri")}
@@ -113,7 +117,11 @@ def test_ticks_are_triggered_paused_and_backfilled(terminal: Terminal) -> None:
     id = ticks[-1]["instanceId"]
     assert "schedule    morning  tick of 2026-01-05T08:00:00.000Z" in terminal.call("show", id).out
     explained = terminal.call("explain", id).out
-    assert "started by the schedule morning, tick of 2026-01-05T08:00:00.000Z" in explained
+    assert "schedule morning started it for 2026-01-05T08:00:00.000Z" in explained
+    assert "morning" in next(line for line in terminal.call("list").out.splitlines() if id in line)
+    items = terminal.call("list", "-o", "json").json["items"]
+    [listed] = [each for each in items if each["id"] == id]
+    assert listed["schedule"] == {"id": "morning", "nominal": "2026-01-05T08:00:00.000Z"}
 
 
 def test_calendars_are_shown_counted_imported_and_kept_while_they_are_used(
@@ -219,3 +227,34 @@ def test_a_date_that_is_none_is_said_with_an_example(terminal: Terminal) -> None
         assert f"`{words[-1]}` is not a date" in refused.err
         assert "2026-12-24" in refused.err
         assert "isoformat" not in refused.err
+
+
+def test_the_doctor_tells_of_schedules_in_error_late_and_paused(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made(terminal)
+    assert findings(terminal) == [("ok", "1 schedule")]
+    terminal.call("schedules", "pause", "morning")
+    assert findings(terminal) == [("ok", "1 schedule, 1 paused (morning)")]
+    terminal.call("schedules", "resume", "morning")
+    # No process works on the store from here on.
+    a_week_later = SystemClock.now(SystemClock()) + timedelta(days=7)
+    with monkeypatch.context() as later:
+        later.setattr(SystemClock, "now", lambda _: a_week_later)
+        [late, counted] = findings(terminal)
+    assert late[0] == "warning"
+    assert late[1].startswith("late: morning; up to ")
+    assert counted == ("ok", "1 schedule, 1 late")
+    terminal.call("workflows", "remove", "order")
+    [failing, counted] = findings(terminal)
+    assert failing == (
+        "warning",
+        "morning is in error and starts nothing: there is no workflow order",
+    )
+    assert counted == ("ok", "1 schedule, 1 in error")
+
+
+def findings(terminal: Terminal) -> list[tuple[str, str]]:
+    """What the doctor says about schedules."""
+    found = terminal.call("doctor", "-o", "json").json["findings"]
+    return [(each["state"], each["message"]) for each in found if each["what"] == "schedule"]

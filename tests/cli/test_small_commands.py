@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from tenuto import __version__
 from tenuto.model.codes import CATALOGUE
 from tests.cli.conftest import Terminal
 
@@ -90,3 +91,26 @@ def test_help_loads_neither_engine_nor_store() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_versions_and_completion_are_json_where_asked(terminal: Terminal) -> None:
+    assert terminal.call("--version", "-o", "json").json["version"] == __version__
+    assert terminal.call("--version").out == f"tenuto {__version__}\n"
+    assert terminal.call("completion", "fish", "-o", "json").json["shell"] == "fish"
+    misplaced = terminal.call("-o", "json", "list")
+    assert (misplaced.code, "tenuto list -o json" in misplaced.err) == (2, True)
+
+
+def test_a_program_without_words_prints_help_and_no_error(terminal: Terminal) -> None:
+    for words in ((), ("views",), ("schedules",)):
+        bare = terminal.call(*words)
+        assert bare.code == 2
+        assert bare.err.startswith("Usage: tenuto")
+        assert "Commands:" in bare.err
+        assert "error" not in bare.err.split("Commands:")[0]
+
+
+def test_a_database_in_memory_is_no_store_for_commands(terminal: Terminal) -> None:
+    refused = terminal.call("list", "--store", "sqlite:///:memory:")
+    assert (refused.code, "TEN-4008" in refused.err) == (5, True)
+    assert "leave the URL out" in refused.err

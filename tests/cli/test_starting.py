@@ -185,6 +185,7 @@ def test_the_doctor_looks_at_a_store(past: Terminal) -> None:
     assert [each["what"] for each in ended.json["findings"]] == [
         "python",
         "limits",
+        "sandbox",
         "disk",
         "files",
         "store",

@@ -203,6 +203,7 @@ LOOKS = {
         "schema",
     ),
     *("show", "stats", "subscriptions list", "tasks list", "validate", "verify", "webhooks list"),
+    "secrets list",
     *("workers list", "workflows list", "workflows show"),
 }
 ABOUT_FILES_OR_PROCESSES = {

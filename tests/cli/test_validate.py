@@ -64,10 +64,12 @@ def test_a_file_that_is_not_there_exits_3_with_the_nearest_name(terminal: Termin
 
 
 def test_what_cannot_be_started_is_a_warning(terminal: Terminal) -> None:
-    terminal.write("call.json", {"steps": [{"stepId": "e", "type": "HTTP", "url": "http://a"}]})
+    terminal.write(
+        "call.json", {"steps": [{"stepId": "e", "type": "TASK", "taskId": "double", "mutex": "m"}]}
+    )
     ended = terminal.call("validate", "call.json")
     assert ended.code == 0
-    assert "TEN-1905" in ended.err
+    assert "TEN-1909" in ended.err
     assert "warning" in ended.err
 
 
@@ -173,3 +175,17 @@ def test_a_file_that_cannot_be_read_does_not_hide_the_problems_of_others(
     deployed = terminal.call("deploy", "broken.py", "wrong.json", "double.json")
     assert deployed.code == 2
     assert deployed.err.endswith(ended.err)
+
+
+def test_code_that_does_not_parse_is_found_with_its_place(terminal: Terminal) -> None:
+    text = (
+        "steps:\n  - stepId: a\n    type: JAVASCRIPT\n"
+        "    code: |\n      const a = 1;\n      return a +;\n"
+    )
+    terminal.write("code.yaml", text)
+    ended = terminal.call("validate", "code.yaml")
+    assert ended.code == 2
+    assert "TEN-1600  $.steps[0].code  code.yaml:4:11" in ended.err
+    assert "(line 2, column 11)" in ended.err
+    terminal.write("code.yaml", text.replace("a +", "a"))
+    assert terminal.call("validate", "code.yaml").code == 0

@@ -24,14 +24,17 @@ from msgspec import NODEFAULT, UNSET, Struct, UnsetType
 from tenuto.api.operation import API, Operation
 from tenuto.api.operations.instance_commands import EditedTask
 from tenuto.api.registry import OPERATIONS
+from tenuto.client.approvals import RemoteApprovals
 from tenuto.client.audit import RemoteAudit
 from tenuto.client.bulk import RemoteBulk
 from tenuto.client.client import Client
+from tenuto.client.data_sources import RemoteDataQueries, RemoteDataSources
 from tenuto.client.dead_letters import RemoteDeadLetters
 from tenuto.client.instance import RemoteInstance
 from tenuto.client.keys import RemoteKeys
 from tenuto.client.listeners import RemoteSubscriptions, RemoteWebhooks
 from tenuto.client.schedules import RemoteCalendars, RemoteSchedules
+from tenuto.client.secrets import RemoteSecrets
 from tenuto.client.task_definitions import RemoteTaskDefinitions
 from tenuto.client.test_runs import RemoteTestRuns
 from tenuto.client.workers import RemoteWorkers
@@ -47,14 +50,15 @@ ONCE = frozenset(
         *("create_key", "add_task", "start_test_run", "publish_in_test_run", "stop_test_run"),
         *("claim_executions", "task_callback", "event_callback", "add_event_callback"),
         *("add_schedule", "add_calendar", "import_calendar_dates", "trigger_schedule"),
-        "schedule_callback",
+        *("schedule_callback", "add_schedule_callback"),
+        *("add_data_source", "add_data_query", "run_data_query"),
     }
 )
 """Operations that are not sent again where it is not known whether the first one was done."""
 OVERLAPPING = frozenset(
     {
         *("shape_widget", "validate_workflow", "preview_schedule_document"),
-        *("add_working_time", "get_working_time"),
+        *("add_working_time", "get_working_time", "test_data_source"),
     }
 )
 """Operations that may be under way twice: they only read."""
@@ -69,11 +73,16 @@ RESULTS = {
     "ImportedDates": "ImportedDates",
     "InstanceItem": "InstanceItem",
     "PendingDelivery": "PendingDelivery",
+    "QueryRun": "QueryRun",
     "RunStarted": "TestRun",
     "SavedCalendar": "SavedCalendar",
+    "SavedDataQuery": "SavedDataQuery",
+    "SavedDataSource": "SavedDataSource",
     "SavedSchedule": "SavedSchedule",
     "SavedWorkflow": "SavedWorkflow",
     "SchedulePreview": "SchedulePreview",
+    "SourceTest": "SourceTest",
+    "Secret": "Secret",
     "StartAnswer": "StartResult",
     "StatusAnswer": "StatusAnswer",
     "Subscription": "Subscription",
@@ -143,9 +152,13 @@ from tenuto.model.edited import EditedInput
 from tenuto.model.executions import Heartbeat
 from tenuto.model.json import Object
 from tenuto.model.task_definition import TaskDefinition
+from tenuto.workspace.data_values import (
+    QueryRun, SavedDataQuery, SavedDataSource, SourceTest
+)
 from tenuto.workspace.schedule_values import (
     ImportedDates, SavedCalendar, SavedSchedule, SchedulePreview, TickRecord, WorkingSpan
 )
+from tenuto.workspace.secret_values import Secret
 from tenuto.workspace.values import (
     BulkOperation, DeclaredTask, DefinitionVersion, ListedTask, Page, SavedWorkflow, Subscription,
     TestRun, Webhook, WorkerStatus, PendingDelivery
@@ -371,7 +384,11 @@ PARTS = {
     "task_definitions": Face(RemoteTaskDefinitions, "SyncTaskDefinitions"),
     "schedules": Face(RemoteSchedules, "SyncSchedules"),
     "calendars": Face(RemoteCalendars, "SyncCalendars"),
+    "data_sources": Face(RemoteDataSources, "SyncDataSources"),
+    "data_queries": Face(RemoteDataQueries, "SyncDataQueries"),
+    "secrets": Face(RemoteSecrets, "SyncSecrets"),
     "workers": Face(RemoteWorkers, "SyncWorkers"),
+    "approvals": Face(RemoteApprovals, "SyncApprovals"),
     "bulk": Face(RemoteBulk, "SyncBulk"),
     "test_runs": Face(RemoteTestRuns, "SyncTestRuns"),
     "keys": Face(RemoteKeys, "SyncKeys"),

@@ -14,6 +14,7 @@ from tenuto.core.incomplete_joins import join_message
 from tenuto.model.causes import Cause, CauseKind, Explanation
 from tenuto.model.durations import iso
 from tenuto.model.ids import NodeKey
+from tenuto.model.inputs import ScheduleCause
 from tenuto.model.status import Status
 from tests.core.calendars import policies
 from tests.core.drawing import box, draw, start, task, undoing, wait
@@ -55,6 +56,21 @@ def test_a_wait_names_its_event_until_when_and_what_came_near() -> None:
     assert cause.message.startswith("waits for the event paid where event.payload.n === 1")
     assert cause.details["nearMisses"] == near
     assert explained(run).summary == f"w: {only(run).message}"
+
+
+def test_the_schedule_that_started_an_instance_is_a_cause_after_all_others() -> None:
+    run = Run(draw("w", w=wait("paid")))
+    run.start({}, schedule=ScheduleCause(id="daily", nominal=BEGIN))
+    nominal = iso(BEGIN)
+    [event, schedule] = explained(run).causes
+    assert (event.kind, schedule.kind) == (CauseKind.EVENT, CauseKind.SCHEDULE)
+    assert schedule.message == f"schedule daily started it for {nominal}"
+    assert schedule.details == {"scheduleId": "daily", "nominal": nominal}
+    assert schedule.since == BEGIN
+    assert explained(run).summary == f"w: {event.message}", "it holds nothing up"
+    waiting = explained(run, queued_ticks=2).causes[-1]
+    assert waiting.message.endswith("; 2 later ticks wait for its end")
+    assert waiting.details["queued"] == 2
 
 
 def test_each_arm_of_a_wait_is_a_cause() -> None:

@@ -6,18 +6,21 @@ from datetime import timedelta
 
 import pytest
 
+from tenuto.core import decide
+from tenuto.core.deciding import GO_ON
 from tenuto.core.lifecycle import Told, events_of
 from tenuto.core.sla_entries import INSTANCE
 from tenuto.model.entries import SlaFired, SlaSet
 from tenuto.model.ids import NodeKey
-from tenuto.model.inputs import Reused, TimerKey, TimerKind
+from tenuto.model.inputs import Reused, TaskSucceeded, TimerDue, TimerKey, TimerKind
 from tenuto.model.json import JSON, Object
 from tenuto.model.log import to_rows
 from tenuto.model.status import Status
 from tests.core.calendars import office, policies, short_office
 from tests.core.drawing import child, delay, draw, loop, start, task, undoing, wait
-from tests.core.play import Run, play
+from tests.core.play import BEGIN, Run, play
 from tests.core.test_working_time import FRIDAY, STAMP, at_the_office, berlin
+from tests.kit.calls import calls_of
 
 PROMISE: Object = {"warnAfter": "PT2H", "breachAfter": "PT4H"}
 IN_OFFICE: Object = {**PROMISE, "calendar": "office"}
@@ -219,3 +222,21 @@ def test_a_step_that_a_join_calls_off_late_is_told_of() -> None:
     )
     run = play(document).start().later(hours=3).succeed("y")
     assert told(run) == [("warning", "x")]
+
+
+def test_the_work_for_an_input_does_not_follow_from_the_number_of_open_slas() -> None:
+    """Beyond the depth of the tree that orders them, which grows by one where they double."""
+
+    def calls(count: int) -> int:
+        """How many functions are called to decide on the result of one of so many steps."""
+        items = ", ".join("1" for _ in range(count))
+        looped = loop(source=f"{{{{[{items}]}}}}", mode="parallel", concurrency=count)
+        run = play(draw("l:loop>b", l=looped, b=task(sla=PROMISE)), check=None).start()
+        while GO_ON in run.ledger.timers:
+            run.tell(TimerDue(key=GO_ON, due=BEGIN))
+        assert len(run.state.sla) == count
+        asked = TaskSucceeded(node="b", iteration="7", attempt=1, output=None)
+        return calls_of(lambda: decide(run.plan, run.state, asked, run.now, run.policies))
+
+    few, many = calls(64), calls(1_024)
+    assert many - few < 200, f"{few} calls with 64 of them, {many} with 1,024"

@@ -169,6 +169,17 @@ def item_outside_a_loop(document: Document) -> Expected:
     return "TEN-1032", f"{path}.input"
 
 
+def secret_in_an_operator(document: Document) -> Expected:
+    path = _reached(document, _task("signs", input={"a": ["{{secrets.KEY + 'x'}}"]}))
+    return "TEN-1660", f"{path}.input.a[0]"
+
+
+def secret_where_there_is_none(document: Document) -> Expected:
+    step, path = _step(document, "b")
+    step["when"] = "secrets.KEY"
+    return "TEN-1032", f"{path}.when"
+
+
 def unknown_step_in_an_expression(document: Document) -> Expected:
     path = _reached(document, _task("looks", input={"a": ["{{steps.jion.output}}"]}))
     return "TEN-1057", f"{path}.input.a[0]"
@@ -258,6 +269,54 @@ def reserved_event(document: Document) -> Expected:
 def reserved_task(document: Document) -> Expected:
     path = _reached(document, {"stepId": "sent", "type": "TASK", "taskId": "tenuto.callback"})
     return "TEN-1065", f"{path}.taskId"
+
+
+def built_in_task(document: Document) -> Expected:
+    path = _reached(document, {"stepId": "inner", "type": "TASK", "taskId": "@http"})
+    return "TEN-1065", f"{path}.taskId"
+
+
+def _code(name: str, **fields: Value) -> Document:
+    return {"stepId": name, "type": "JAVASCRIPT", "code": "return 1", **fields}
+
+
+def url_as_a_host(document: Document) -> Expected:
+    path = _reached(document, _code("calls", allowHosts=["a.org", "https://a.org/x"]))
+    return "TEN-1601", f"{path}.allowHosts[1]"
+
+
+def memory_in_bytes(document: Document) -> Expected:
+    path = _reached(document, _code("large", memoryLimit=64 << 20))
+    return "TEN-1014", f"{path}.memoryLimit"
+
+
+def _request(name: str, **fields: Value) -> Document:
+    return {"stepId": name, "type": "HTTP", "url": "https://a.org", **fields}
+
+
+def url_without_a_scheme(document: Document) -> Expected:
+    path = _reached(document, _request("called", url="a.org/{{ctx.input.n}}"))
+    return "TEN-1602", f"{path}.url"
+
+
+def url_with_a_password(document: Document) -> Expected:
+    path = _reached(document, _request("known", url="https://ann:{{secrets.key}}@a.org/"))
+    return "TEN-1602", f"{path}.url"
+
+
+def small_method(document: Document) -> Expected:
+    path = _reached(document, _request("got", method="get"))
+    return "TEN-1013", f"{path}.method"
+
+
+def form_of_a_list(document: Document) -> Expected:
+    path = _reached(document, _request("posted", method="POST", bodyType="form", body=[1]))
+    return "TEN-1603", f"{path}.body"
+
+
+def auth_without_a_value(document: Document) -> Expected:
+    path = _reached(document, _request("signed", auth={"type": "bearer"}))
+    return "TEN-1011", f"{path}.auth"
 
 
 def too_many_events(document: Document) -> Expected:
@@ -506,6 +565,8 @@ FAULTS: tuple[Fault, ...] = (
     broken_template,
     event_where_there_is_none,
     item_outside_a_loop,
+    secret_in_an_operator,
+    secret_where_there_is_none,
     unknown_step_in_an_expression,
     quoted_unknown_step,
     body_seen_from_outside,
@@ -522,6 +583,14 @@ FAULTS: tuple[Fault, ...] = (
     bad_pattern,
     reserved_event,
     reserved_task,
+    built_in_task,
+    url_as_a_host,
+    memory_in_bytes,
+    url_without_a_scheme,
+    url_with_a_password,
+    small_method,
+    form_of_a_list,
+    auth_without_a_value,
     too_many_events,
     counted_and_mapped,
     no_values,

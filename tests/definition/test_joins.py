@@ -44,7 +44,7 @@ HANDLES: dict[str, tuple[Value, set[str]]] = {
     "LOOP": ({"source": [], "result": 1}, {"loop", "done"}),
     "JAVASCRIPT": ({"code": "1"}, {"default"}),
     "DATA_QUERY": ({"dataQueryID": "q"}, {"default"}),
-    "HTTP": ({"url": "u"}, {"default"}),
+    "HTTP": ({"url": "http://u"}, {"default"}),
     "SUB_WORKFLOW": ({"workflowId": "w"}, {"default"}),
     "EMIT": ({"pattern": "p"}, {"default"}),
     "SET": ({"values": {"a": 1}}, {"default"}),

@@ -20,8 +20,14 @@ def found(step: dict[str, Any], **top: Value) -> list[tuple[str, str]]:
     [
         {"type": "TASK", "taskId": "t", "input": "{{secrets.k}}"},
         {"type": "HTTP", "url": "{{secrets.k}}", "headers": {"a": "{{secrets.k}}"}},
-        {"type": "HTTP", "url": "u", "query": {"a": "{{secrets.k}}"}, "body": ["{{secrets.k}}"]},
-        {"type": "DATA_QUERY", "dataQueryID": "q", "args": ["{{secrets.k}}"]},
+        {
+            "type": "HTTP",
+            "url": "http://u",
+            "query": {"a": "{{secrets.k}}"},
+            "body": "{{secrets.k}}",
+        },
+        {"type": "DATA_QUERY", "dataQueryID": "q", "args": {"a": "{{secrets.k}}"}},
+        {"type": "JAVASCRIPT", "code": "1", "input": {"a": "{{secrets.k}}"}},
         {"type": "EVENT_WAIT", "eventPattern": "e", "eventPayloadMapping": {"x": "{{event.id}}"}},
         {"type": "EVENT_WAIT", "eventPattern": "e", "eventCondition": "event.payload.a === 1"},
     ],

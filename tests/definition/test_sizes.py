@@ -5,9 +5,7 @@ Work is counted in calls, of Python and of C, so that no busy machine makes a te
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from types import FrameType
 from typing import Any
 
 import pytest
@@ -15,6 +13,7 @@ import pytest
 from tenuto.definition import check, to_graph_form, to_steps_form
 from tenuto.definition.flow import MOST_LOOPS
 from tests.definition.values import Value
+from tests.kit.calls import calls_of
 
 
 def chain(length: int) -> dict[str, Any]:
@@ -33,19 +32,7 @@ def chain(length: int) -> dict[str, Any]:
 
 
 def calls_to_check(document: Value) -> int:
-    count = 0
-
-    def counted(_frame: FrameType, event: str, _argument: object) -> None:
-        nonlocal count
-        count += event in {"call", "c_call"}
-
-    previous = sys.getprofile()
-    sys.setprofile(counted)
-    try:
-        check(document)
-    finally:
-        sys.setprofile(previous)
-    return count
+    return calls_of(lambda: check(document))
 
 
 def assert_linear(made: Callable[[int], Value], size: int) -> None:

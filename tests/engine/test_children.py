@@ -21,13 +21,18 @@ from tenuto import (
     child,
     workflow,
 )
+from tenuto.core import Plan
+from tenuto.engine.definitions import resolver
+from tenuto.engine.definitions.start_checks import bad_input
 from tenuto.engine.upkeep.verification import verify
 from tenuto.model.effects import SendMail
+from tenuto.model.errors import Problem
 from tenuto.model.failure import Failure
 from tenuto.model.family import Parent, child_id
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import CancelAsked, ChildReported, Started, TaskFailed
 from tenuto.model.json import JSON, Object
+from tenuto.model.policy import Limits
 from tenuto.store.memory import MemoryStore
 from tenuto.store.parts.instances import InstanceQuery, InstanceRow
 from tenuto.store.parts.mailbox import Mail
@@ -219,7 +224,7 @@ async def test_a_version_can_be_named() -> None:
     [
         ({"workflow": "nowhere"}, WORK, "UNKNOWN_WORKFLOW"),
         ({"version": 9}, WORK, "UNKNOWN_WORKFLOW"),
-        ({}, inner(step("e", "HTTP", url="http://a")), "NOT_AVAILABLE"),
+        ({}, inner(step("e", "TASK", taskId="work", mutex="m")), "NOT_AVAILABLE"),
         ({}, inner(step("w", "TASK", taskId="nobody")), "UNKNOWN_TASK"),
         ({}, {**WORK, "inputSchema": {"required": ["x"]}}, "INVALID_INPUT"),
         ({"input": "{{ctx.input.nope()}}"}, WORK, "EXPRESSION_ERROR"),
@@ -653,3 +658,32 @@ async def test_hundreds_of_children_of_one_parent(tmp_path: Path) -> None:
         output: Any = await (await app.start("outer", {"n": 1})).result(60)
         assert len(output) == 300
         await assert_in_order(app)
+
+
+async def test_an_input_that_all_children_of_a_loop_share_is_checked_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A check takes as long as the input is large, and there may be thousands of children."""
+    checked: list[JSON] = []
+    check = bad_input
+
+    def counted(plan: Plan, input: JSON, limits: Limits) -> list[Problem]:
+        checked.append(input)
+        return check(plan, input, limits)
+
+    monkeypatch.setattr(resolver, "bad_input", counted)
+    async with Tenuto() as app:
+        tasks(app)
+        await app.deploy(WORK)
+        call = step("call", "SUB_WORKFLOW", workflowId="inner")
+        loop = step(
+            *("all", "LOOP"),
+            source="{{ctx.input.items}}",
+            mode="parallel",
+            transitions={"loop": "call"},
+        )
+        await app.deploy({"id": "outer", "steps": [loop, call]})
+        instance = await app.start("outer", {"items": [1, 2, 3, 4, 5]})
+        await instance.result()
+        assert len(await rows(app)) == 5
+    assert checked == [{"items": [1, 2, 3, 4, 5]}]

@@ -14,7 +14,7 @@ from tenuto.engine.turns.intake import Intake
 from tenuto.engine.turns.requests import Request, TakenOver
 from tenuto.engine.turns.sharing import Sharing
 from tenuto.model.inputs import CancelAsked
-from tenuto.model.json import Object
+from tenuto.model.json import JSON, Object
 from tenuto.model.task_definition import TaskDefinition
 from tenuto.store.parts.members import Orphan
 from tenuto.testing.wrapped_store import Call
@@ -210,6 +210,25 @@ async def test_a_turn_takes_no_further_instance_after_many_steps_of_expressions(
     assert 1 < max(sizes) <= 4
 
 
+async def test_a_turn_has_few_bytes_while_several_tenants_are_at_work() -> None:
+    """Each of them waits until the bytes of the others are stored."""
+    sizes: list[int] = []
+
+    class Counting(ScriptedStore):
+        async def on_turns_commit(self, call: Call) -> object:
+            sizes.append(len(call.args[0].writes))
+            return await call()
+
+    settings = Settings(bounds=Bounds(shared_bytes=10_000))
+    async with Tenuto(Counting(lanes=1), settings=settings) as app:
+        await app.deploy(draw("d", d=end({})) | {"id": "large"})
+        for lane in app.engine.turns.lanes:
+            lane._intake.take_small_turns()
+        await asyncio.gather(*(app.start("large", "x" * 4_000) for _ in range(30)))
+        await at_rest(app)
+    assert 1 < max(sizes) <= 4
+
+
 async def test_a_turn_takes_no_further_instance_after_many_steps_of_schemas_of_tasks() -> None:
     sizes: list[int] = []
 
@@ -346,7 +365,16 @@ async def test_what_was_claimed_before_an_outage_is_taken_up_after_it() -> None:
         assert membership._claimed.is_set()
 
 
-async def test_decisions_with_many_steps_have_turns_of_their_own_beside_other_tenants() -> None:
+@pytest.mark.parametrize(
+    ("output", "input"),
+    [
+        pytest.param("{{ctx.input.map(x => x + 1).length}}", [0] * 4_000, id="steps"),
+        pytest.param(0, "x" * 60_000, id="bytes"),
+    ],
+)
+async def test_decisions_with_much_work_have_turns_of_their_own_beside_other_tenants(
+    output: JSON, input: JSON
+) -> None:
     mixed: list[set[str]] = []
     owners: dict[str, str] = {}
 
@@ -362,12 +390,11 @@ async def test_decisions_with_many_steps_have_turns_of_their_own_beside_other_te
         storm, quiet = (
             EngineWorkspace(app.engine, app.bulk_runner, tenant=name) for name in ("storm", "quiet")
         )
-        costly = "{{ctx.input.map(x => x + 1).length}}"
-        await storm.deploy(draw("d", d=end({"size": costly})) | {"id": "costly"})
+        await storm.deploy(draw("d", d=end({"size": output})) | {"id": "costly"})
         await quiet.deploy(draw("d", d=end({})) | {"id": "cheap"})
-        await storm.start("costly", [0] * 4_000)
+        await storm.start("costly", input)
         await asyncio.gather(
-            *(storm.start("costly", [0] * 4_000) for _ in range(5)),
+            *(storm.start("costly", input) for _ in range(5)),
             *(quiet.start("cheap", None) for _ in range(20)),
         )
         await at_rest(app)

@@ -51,7 +51,7 @@ async def answered(looks: LookUps, server: NameServer) -> None:
 
 
 async def test_dead_names_hold_up_no_other(server: NameServer) -> None:
-    looks = LookUps(may_be_private=False, patience=0.05)
+    looks = LookUps(patience=0.05)
     dead = [f"dead{n}.example" for n in range(24)]
     first = await asyncio.gather(*(looks.resolve(each) for each in dead), return_exceptions=True)
     assert all(isinstance(each, OSError) for each in first)
@@ -64,7 +64,7 @@ async def test_dead_names_hold_up_no_other(server: NameServer) -> None:
 async def test_a_name_is_looked_up_once_at_a_time_and_fails_at_once_meanwhile(
     server: NameServer,
 ) -> None:
-    looks = LookUps(may_be_private=False, patience=0.05)
+    looks = LookUps(patience=0.05)
     asking = (looks.resolve("dead.example") for _ in range(5))
     await asyncio.gather(*asking, return_exceptions=True)
     with pytest.raises(OSError, match="has not answered for dead"):
@@ -75,7 +75,7 @@ async def test_a_name_is_looked_up_once_at_a_time_and_fails_at_once_meanwhile(
 
 
 async def test_names_that_were_dead_before_get_some_of_the_threads_only(server: NameServer) -> None:
-    looks = LookUps(may_be_private=False, patience=0.05)
+    looks = LookUps(patience=0.05)
     dead = [f"dead{n}.example" for n in range(24)]
     await asyncio.gather(*(looks.resolve(each) for each in dead), return_exceptions=True)
     await answered(looks, server)
@@ -89,7 +89,7 @@ async def test_names_that_were_dead_before_get_some_of_the_threads_only(server: 
 
 
 async def test_an_answer_is_used_again_unless_nothing_may_be_sent_there(server: NameServer) -> None:
-    looks = LookUps(may_be_private=False)
+    looks = LookUps()
     for _ in range(3):
         await looks.resolve("live.example", 80)
     assert server.asked["live.example"] == 1

@@ -7,7 +7,8 @@ import pytest
 from tenuto import Tenuto
 from tenuto.model.json import JSON, Object
 from tenuto.store.memory import MemoryStore
-from tenuto.workspace.approvals import ApprovalFilter, OpenApproval, TenantApprovals
+from tenuto.workspace.approvals import TenantApprovals
+from tenuto.workspace.values import ApprovalFilter, OpenApproval
 from tests.engine.situations import at_rest
 from tests.engine.test_reindexer import reindexed
 

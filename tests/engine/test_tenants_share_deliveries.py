@@ -11,7 +11,10 @@ from tenuto import Overloaded, Settings, Tenuto
 from tenuto.engine.bounds import Bounds
 from tenuto.model.errors import OVER_QUOTA
 from tenuto.model.quotas import Quotas
+from tenuto.testing.wrapped_store import Call
 from tests.engine.notification_world import QUIET, World
+from tests.kit.hooks import Pretended, Received
+from tests.kit.scripted_store import ScriptedStore
 
 NARROW = replace(QUIET, bounds=Bounds(webhooks=8, failing_webhooks=4))
 
@@ -52,6 +55,69 @@ def test_a_tenant_alone_has_all_slots() -> None:
         assert len(world.hook.received) == 8
 
     world.life(work, NARROW)
+
+
+def test_the_requests_of_a_tenant_begin_one_after_the_other() -> None:
+    """Each takes the loop a while, in which other tenants wait."""
+    world = World()
+    begun: list[int] = []
+    passes = 0
+
+    async def work(app: Tenuto) -> None:
+        loop = asyncio.get_running_loop()
+
+        def count() -> None:
+            nonlocal passes
+            passes += 1
+            loop.call_soon(count)
+
+        def answer(_: Received) -> int:
+            begun.append(passes)
+            return 200
+
+        world.hook.answer = answer
+        for n in range(8):
+            await app.webhooks.add(f"https://h{n}.example.com", "paid")
+        count()
+        for n in range(5):
+            await app.publish("paid", id=f"e{n}")
+        await world.hook.until(lambda: len(begun) == 40)
+
+    world.life(work, NARROW)
+    assert len(set(begun)) == 40
+
+
+class Recording(ScriptedStore):
+    """Counts the transactions that record deliveries, at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.at_once = 0
+        self.most_at_once = 0
+        self.recorded = 0
+
+    async def on_outbox_settle(self, call: Call) -> object:
+        self.at_once += 1
+        self.most_at_once = max(self.most_at_once, self.at_once)
+        await asyncio.sleep(0)
+        try:
+            return await call()
+        finally:
+            self.at_once -= 1
+            self.recorded += 1
+
+
+@pytest.mark.asyncio
+async def test_deliveries_are_recorded_one_transaction_at_a_time() -> None:
+    """The turns of all instances wait for each of them."""
+    store, hook = Recording(), Pretended()
+    async with Tenuto(store, sender=hook) as app:
+        for n in range(20):
+            await app.webhooks.add(f"https://h{n}.example.com", "paid")
+        await app.publish("paid", id="e")
+        await hook.until(lambda: len(hook.received) == 20)
+    assert store.recorded == 20
+    assert store.most_at_once == 1
 
 
 @pytest.mark.asyncio

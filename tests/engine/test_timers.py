@@ -78,6 +78,30 @@ async def test_a_timer_that_was_set_aside_is_forgotten_once_it_is_gone() -> None
         assert len(timekeeper._parked) == left
 
 
+async def test_timers_of_unknown_kinds_are_logged_once_for_each_kind(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    clock = SystemClock()
+    keys = [
+        TimerKey(TimerKind.GO_ON, "of-a-newer-program:nap"),
+        TimerKey(TimerKind.GO_ON, "of-a-newer-program:other"),
+        TimerKey(TimerKind.GO_ON),
+        TimerKey(TimerKind.DELAY, "of-a-user:nap"),
+    ]
+    rows = [TimerRow(instance_id=f"i{n}", key=key, due=clock.now()) for n, key in enumerate(keys)]
+
+    class Rows(ScriptedStore):
+        async def on_timers_due(self, _: Call) -> object:
+            return rows, None
+
+    timekeeper = Timekeeper(Rows(), clock, lambda _: None)
+    for _ in range(2):
+        await timekeeper.run_once()
+        timekeeper.let_all_go()
+    [line] = [each.getMessage() for each in caplog.records]
+    assert line.startswith("instance=i0: timers of the kind of-a-newer-program are unknown here")
+
+
 class TwoHoursLater(SystemClock):
     """Shows what the machine's clock will show then."""
 

@@ -12,13 +12,13 @@ import pytest
 from tenuto.engine.engine import Engine
 from tenuto.executions.claim_queue import MOST_WAITING
 from tenuto.executions.push_dispatcher import PushDispatcher
-from tenuto.executions.push_target import breaker_state
 from tenuto.executions.push_wire import Ticket, outcome_of
 from tenuto.model.durations import epoch_ms
 from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.model.executions import TaskReport
 from tenuto.model.task_definition import TaskLimits
 from tenuto.ports import Page
+from tenuto.targets.state import breaker_state
 from tests.executions.stage import Stage, cancel
 from tests.executions.test_push_dispatcher import FLOW, Address, declare, over
 from tests.kit.workload.drawing import document, node

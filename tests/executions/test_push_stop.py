@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
-from tenuto.executions.push_target import breaker_state
 from tenuto.model.durations import epoch_ms
 from tenuto.model.policy import LOSSES_UNTIL_POISON
 from tenuto.ports import Page
+from tenuto.targets.state import breaker_state
 from tests.executions.stage import Stage, cancel
 from tests.executions.test_push_dispatcher import DONE, FLOW
 from tests.executions.test_push_outages import Office, stumbling

@@ -73,6 +73,15 @@ def test_a_schedule_is_written_as_it_was_read() -> None:
 
 
 def test_defaults_are_those_of_the_contract() -> None:
+    """`Schedule {id?, name?, type: "recurring"|"one-time", cron | executeAt, timezone (default
+    UTC), startDate?, endDate?, target: {workflowId, version?} | {taskId} | {callbackUrl},
+    input?, overlap: allow|skip|queue|cancel-running (default skip), catchUp: {mode:
+    none|one|all, window?} (default one within P1D), jitter?, dst: {missing: next|skip,
+    repeated: first|both} (default next, first), calendar?, onNonWorking: skip|next|previous
+    (default skip), metadata {createdBy, createdAt, lastModifiedAt, description}}` and,
+    read-only, `status (active|paused|completed|error), nextExecution, lastExecuted,
+    lastInstanceId, note, problem`.
+    """
     found = schedule(PLAIN)
     assert isinstance(found.timing, Recurring)
     assert found.timing.timezone == "UTC"
@@ -95,6 +104,10 @@ def test_an_answer_can_be_sent_back() -> None:
 
 
 def test_a_schedule_definition_is_read() -> None:
+    """Schedules: seed 000's `ScheduleDefinition` plus `status (active|paused|completed|error),
+    nextExecution, lastExecuted, overlap, catchUp, jitter, calendar`; seed 003's
+    `ScheduleRequest` (callback target, retry policy) and its enum spelling are accepted.
+    """
     found = schedule(
         {
             "id": "s",
@@ -112,6 +125,10 @@ def test_a_schedule_definition_is_read() -> None:
 
 
 def test_a_schedule_request_is_read() -> None:
+    """Schedules: seed 000's `ScheduleDefinition` plus `status (active|paused|completed|error),
+    nextExecution, lastExecuted, overlap, catchUp, jitter, calendar`; seed 003's
+    `ScheduleRequest` (callback target, retry policy) and its enum spelling are accepted.
+    """
     request: Object = {
         "scheduleId": "sched-12345",
         "type": "ONE_TIME",
@@ -194,6 +211,10 @@ def test_a_date_is_the_whole_day_in_the_zone_of_the_schedule() -> None:
 def test_bad_input_is_refused_with_advice(
     fields: Object, code: str, path: str, advice: str
 ) -> None:
+    """What users do wrong is refused at save with advice, all of it at once: cron that never
+    fires, an unknown zone, an end before the start, a target or a calendar that does not exist,
+    input that does not fit.
+    """
     document = {**PLAIN, **fields}
     assert problems(document) == [(code, path)]
     (problem,) = read(document).problems

@@ -51,6 +51,10 @@ def until(timing: Recurring, start: datetime, end: datetime) -> list[datetime]:
 
 @pytest.mark.parametrize("zone", ZONES)
 def test_nominal_times_are_those_of_a_clock_on_the_wall(zone: str) -> None:
+    """A local time that a change of the clock leaves out fires at the first moment after it, or
+    with `skip` not at all; one that it repeats fires at its first showing, or with `both` at
+    both.
+    """
     for edge in edges(zone):
         start, end = edge - timedelta(days=1), edge + timedelta(days=2)
         clock = shown(zone, start, end)
@@ -133,6 +137,9 @@ def _theirs(text: str, start: datetime) -> Iterator[datetime]:
     ],
 )
 def test_special_days(text: str, expected: list[str]) -> None:
+    """Cron: 5 or 6 fields (seconds first), names, `L`, `W`, `#`, `@daily …`; day-of-month and
+    day-of-week together are "or", as in cron.
+    """
     timing = Recurring(cron=cron(text))
     found = list(islice(nominal.after(timing, at("2026-06-30 23:59:59")), 3))
     assert found == [at(each) for each in expected]

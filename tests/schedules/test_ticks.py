@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from tenuto.calendars import WorkingCalendar
+from tenuto.model.family import read_tick_key
 from tenuto.schedules import (
     CatchUp,
     Cron,
@@ -116,6 +117,11 @@ def test_a_single_moment_keeps_its_milliseconds() -> None:
 
 def test_the_key_of_a_tick_names_schedule_and_nominal_moment() -> None:
     assert tick_key("n", at("2026-12-22 12:00")) == "schedule:n:2026-12-22T12:00:00.000Z"
+    for id in ("n", "a:b", "", "2026-12-22T12:00:00.000Z"):
+        nominal = at("2026-12-22 12:00")
+        assert read_tick_key(tick_key(id, nominal)) == (id, nominal)
+    for key in ("", "schedule:", "schedule:n:2026-12-22T12:00:00Z", "n:2026-12-22T12:00:00.000Z"):
+        assert read_tick_key(key) is None, key
 
 
 def test_templates_see_the_times_around_a_tick() -> None:

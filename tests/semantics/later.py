@@ -35,16 +35,7 @@ LATER: Final[dict[str, tuple[str, ...]]] = {
         "Leases are durable",
         "Breaker, bulkhead and rate limit",
     ),
-    "code nodes and secrets": (
-        "`secrets` may stand in",
-        "The JS sandbox has",
-    ),
     "near misses": ("Inbox retention 7 days",),
-    "schedules": (
-        "Schedules: seed 000's",
-        "DELETE hides the definition",
-        "Input that fails `inputSchema`",
-    ),
     "the service": (
         "React Flow's drawing fields",
         "An error in a condition is",

@@ -54,9 +54,12 @@ def test_every_type_has_exactly_the_fields_of_the_page() -> None:
     delay | `duration` or `until`, `calendar`
     loop | `source` or `while`, `mode, concurrency, onItemError, maxIterations, result, enough,
     more {eventPattern, eventCondition, item}`
-    javascript | `code, memoryLimit, allowHosts`
+    javascript | `code, input, memoryLimit, allowHosts` (`input` is a template, in the code as
+    `input`)
     dataQuery | `dataQueryID, args`
-    http | `method, url, headers, query, body, successCodes, responseType`
+    http | `method, url, headers, query, body, bodyType (json, form, text), successCodes,
+    responseType (json, text, none), maxBytes, retryOn [codes], auth {type: bearer, basic, header;
+    value}`
     subWorkflow | `workflowId, version, input`
     emit | `pattern, payload, correlationId`
     set | `values` (names, each with a template)
@@ -303,3 +306,9 @@ def test_a_wait_is_read_with_all_its_fields() -> None:
     assert isinstance(config, EventWait)
     assert config.event_pattern == "a.*"
     assert config.correlation_id == "{{ctx.input.id}}"
+
+
+def test_a_python_node_is_none() -> None:
+    """There is no `python` node: Python is a task."""
+    [(code, path)] = problems(draw("a", a={"type": "python", "config": {"code": "1"}}))
+    assert (code, path) == ("TEN-1022", "$.nodes[0].type")

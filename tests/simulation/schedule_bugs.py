@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from tenuto.calendars import WorkingCalendar
 from tenuto.engine.effects import mailbox_starts
-from tenuto.engine.schedules import firing
+from tenuto.engine.schedules import firing, work
 from tenuto.engine.schedules.firing import Asked, Firing, Found
 from tenuto.engine.schedules.open_ticks import OpenTicks, Running
 from tenuto.schedules import Bounds, Due, Schedule, due
@@ -41,7 +41,7 @@ def started_before_it_is_recorded() -> Iterator[None]:
 
     with (
         patch.object(Schedules, "fire", in_two),
-        patch.object(firing, "scheduled_id", own_id),
+        patch.object(work, "scheduled_id", own_id),
         patch.object(mailbox_starts, "tick_key", lambda *_: f"key {next(numbers)}"),
     ):
         yield

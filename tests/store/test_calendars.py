@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from tenuto.store.parts.calendars import CalendarRow, CalendarsMark
+from tenuto.store.parts.calendars import CalendarRow, CalendarsMark, Moved
 from tenuto.store.protocol import Store
 from tests.store.situations import moment
+from tests.store.test_schedules import row as schedule
 
 pytestmark = pytest.mark.asyncio
 
@@ -68,3 +69,38 @@ async def test_the_mark_differs_after_every_change(store: Store) -> None:
         await store.calendars.put(each)
         marks.append(await store.calendars.mark())
     assert len(set(marks)) == len(marks)
+
+
+async def test_a_version_moves_the_schedules_of_calendars_in_the_same_transaction(
+    store: Store,
+) -> None:
+    rows = [
+        replace(schedule("a", 500), calendar_id="de"),
+        replace(schedule("b", 500), calendar_id="berlin"),
+        replace(schedule("c", 500), calendar_id="fr"),
+        replace(schedule("d", 500), calendar_id="de", status="paused"),
+        replace(schedule("e", 500), calendar_id="de", status="error"),
+        replace(schedule("f", 500), calendar_id="de", tenant="other"),
+    ]
+    for each in rows:
+        await store.schedules.save(each)
+    moved = Moved(["de", "berlin"], moment(100))
+    assert not await store.calendars.put(row(version=2), moved)
+    found = {each.key: each for each in await store.schedules.those([each.key for each in rows])}
+    assert found == {each.key: each for each in rows}, "it was not stored"
+    assert await store.calendars.put(row(), moved)
+    assert await store.calendars.put(row(), moved), "the same again moves nothing again"
+    found = {each.key: each for each in await store.schedules.those([each.key for each in rows])}
+    for each, is_moved in zip(rows, (True, True, False, False, True, False), strict=True):
+        expected = replace(each, version=2, next_at=moment(100)) if is_moved else each
+        assert found[each.key] == expected
+
+
+async def test_a_heartbeat_brings_the_mark_of_the_calendars(store: Store) -> None:
+    before = (await store.members.beat()).calendars
+    await store.calendars.put(row())
+    after = (await store.members.beat()).calendars
+    if before is None:
+        assert after is None, "no other process changes calendars in this store"
+    else:
+        assert after == await store.calendars.mark() != before

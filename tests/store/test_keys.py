@@ -39,6 +39,19 @@ async def test_who_has_a_key_is_told(store: Store) -> None:
         assert await store.instances.used_key(tenant, key) is None
 
 
+async def test_instances_are_listed_with_their_keys(store: Store) -> None:
+    await store.turns.commit(
+        turn(
+            "t1",
+            begin("i1", key="k", content_hash=b"1", tenant="a"),
+            begin("i2", tenant="a"),
+            begin("i3", key="k", content_hash=b"1", tenant="b"),
+        )
+    )
+    assert await store.instances.keys("a", ["i1", "i2", "i3", "i4"]) == {"i1": "k"}
+    assert await store.instances.keys("a", []) == {}
+
+
 async def test_two_starts_with_one_key_in_one_turn_are_one_instance(store: Store) -> None:
     result = await store.turns.commit(
         turn(

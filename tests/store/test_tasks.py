@@ -88,6 +88,17 @@ async def test_nobody_overwrites_what_they_have_not_seen(store: Store) -> None:
     assert await store.tasks.target("default", "ship") == TargetRow(2, b"2")
 
 
+async def test_the_state_of_a_target_goes_unless_it_has_changed(store: Store) -> None:
+    await store.tasks.put_target("default", "@http:a", TargetRow(1, b"1"))
+    await store.tasks.put_target("default", "@http:a", TargetRow(2, b"2"))
+    await store.tasks.remove_target("default", "@http:a", 1)
+    await store.tasks.remove_target("other", "@http:a", 2)
+    assert await store.tasks.target("default", "@http:a") == TargetRow(2, b"2")
+    await store.tasks.remove_target("default", "@http:a", 2)
+    await store.tasks.remove_target("default", "@http:a", 2)
+    assert await store.tasks.target("default", "@http:a") is None
+
+
 async def test_a_task_that_is_removed_takes_along_what_is_known_of_its_address(
     store: Store,
 ) -> None:

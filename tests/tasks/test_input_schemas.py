@@ -92,7 +92,7 @@ FUNCTIONS = (parts, optional, others, names, mixed)
         (float, [1, 1.5], ["1", None]),
         (str, ["", "1"], [1, None, {}]),
         (bool, [True], [1, "true"]),
-        (dict, [{}, {"a": 1}, None], [[]]),
+        (dict, [{}, {"a": 1}], [[], None]),
         (list, [[], [1, "a"]], [{}, "ab"]),
         (list[int], [[], [1]], [["a"], [None], 1]),
         (set[int], [[1, 1]], [["a"], 1]),

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -72,3 +74,25 @@ async def test_waiting_for_an_event_ends_with_it_or_with_its_time() -> None:
     assert not await clock.wait(event, 0.001)
     event.set()
     assert await clock.wait(event, 60)
+
+
+def test_a_child_process_makes_other_ids_than_its_parent() -> None:
+    """Randomness is read ahead, and a child must not have what its parent read."""
+    ids = SystemIds()
+    ids.short()
+    reads, writes = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.write(writes, ids.short().encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert os.read(reads, 100).decode() != ids.short()
+    os.close(reads)
+    os.close(writes)
+
+
+def test_no_two_ids_are_the_same_however_many_threads_make_them() -> None:
+    ids = SystemIds()
+    with ThreadPoolExecutor(8) as threads:
+        made = list(threads.map(lambda _: ids.short(), range(5_000)))
+    assert len(set(made)) == 5_000

@@ -10,9 +10,11 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, date, datetime
 from typing import TypeAlias
 
+from tenuto.workspace.approvals import TenantApprovals
 from tenuto.workspace.audit import TenantAudit
 from tenuto.workspace.bulk import BulkOperations
 from tenuto.workspace.calendars import Calendars
+from tenuto.workspace.data_sources import DataQueries, DataSources
 from tenuto.workspace.dead_letters import DeadLetters
 from tenuto.workspace.definitions import Definitions
 from tenuto.workspace.engine_workspace import EngineWorkspace
@@ -20,6 +22,7 @@ from tenuto.workspace.events import Events
 from tenuto.workspace.instance import InstanceRef
 from tenuto.workspace.keys import TenantKeys
 from tenuto.workspace.schedules import Schedules
+from tenuto.workspace.secrets import TenantSecrets
 from tenuto.workspace.starting import Starting
 from tenuto.workspace.task_definitions import TaskDefinitions
 from tenuto.workspace.test_runs import TestRuns
@@ -64,8 +67,12 @@ PARTS: dict[str, type] = {
     "dead_letters": DeadLetters,
     "task_definitions": TaskDefinitions,
     "workers": TenantWorkers,
+    "approvals": TenantApprovals,
     "schedules": Schedules,
     "calendars": Calendars,
+    "data_sources": DataSources,
+    "data_queries": DataQueries,
+    "secrets": TenantSecrets,
     "bulk": BulkOperations,
     "test_runs": TestRuns,
     "keys": TenantKeys,
@@ -146,10 +153,27 @@ BY_CALENDAR: dict[str, OfWorkspace] = {
     "calendars.import_dates": lambda mine, id: mine.calendars.import_dates(id, "BEGIN:VCALENDAR"),
     "calendars.remove": lambda mine, id: mine.calendars.remove(id),
 }
+BY_DATA_SOURCE: dict[str, OfWorkspace] = {
+    "data_sources.get": lambda mine, id: mine.data_sources.get(id),
+    "data_sources.uses": lambda mine, id: mine.data_sources.uses(id),
+    "data_sources.test": lambda mine, id: mine.data_sources.test(id),
+    "data_sources.remove": lambda mine, id: mine.data_sources.remove(id),
+}
+BY_DATA_QUERY: dict[str, OfWorkspace] = {
+    "data_queries.get": lambda mine, id: mine.data_queries.get(id),
+    "data_queries.uses": lambda mine, id: mine.data_queries.uses(id),
+    "data_queries.run": lambda mine, id: mine.data_queries.run(id),
+    "data_queries.remove": lambda mine, id: mine.data_queries.remove(id),
+}
+BY_SECRET: dict[str, OfWorkspace] = {
+    "secrets.get": lambda mine, name: mine.secrets.get(name),
+    "secrets.remove": lambda mine, name: mine.secrets.remove(name),
+}
 BY_KEY: dict[str, OfWorkspace] = {"keys.revoke": lambda mine, id: mine.keys.revoke(id)}
 BY_ID = (
     *(BY_INSTANCE, BY_DEAD_LETTER, BY_WORKFLOW, BY_EVENT, BY_WEBHOOK, BY_SUBSCRIPTION),
-    *(BY_TASK, BY_BULK, BY_SCHEDULE, BY_CALENDAR, BY_KEY),
+    *(BY_TASK, BY_BULK, BY_SCHEDULE, BY_CALENDAR, BY_DATA_SOURCE, BY_DATA_QUERY),
+    *(BY_SECRET, BY_KEY),
 )
 
 ONLY_OWN = frozenset(
@@ -163,22 +187,26 @@ ONLY_OWN = frozenset(
         "schedules.preview_document",
         *("calendars.create", "calendars.save", "calendars.list", "calendars.page"),
         "calendars.known",
+        *("data_sources.create", "data_sources.save", "data_sources.list", "data_sources.page"),
+        *("data_queries.create", "data_queries.save", "data_queries.list", "data_queries.page"),
         *("dead_letters.list", "dead_letters.page", "dead_letters.rows"),
         *("dead_letters.groups", "dead_letters.workflows"),
         *("definitions.ids", "definitions.newest", "definitions.save", "definitions.versions"),
         *("definitions.checked", "definitions.create", "definitions.page", "definitions.warnings"),
         "definitions.undeclared",
-        "definitions.unknown_calendars",
+        *("definitions.unknown_calendars", "definitions.unknown_queries"),
+        "definitions.unknown_secrets",
         *("inbox.latest", "inbox.list", "inbox.publish", "inbox.publish_all"),
         "inbox.publish_given",
         *("keys.create", "keys.list"),
+        *("secrets.put", "secrets.list", "secrets.page"),
         *("starting.begin_many", "starting.begun"),
         *("subscriptions.add", "subscriptions.list"),
         *("task_definitions.add", "task_definitions.list", "task_definitions.put"),
         "task_definitions.register",
         "task_definitions.page",
         "test_runs.start",
-        *("workers.list", "workers.page"),
+        *("workers.list", "workers.page", "approvals.page"),
         *("webhooks.add", "webhooks.list"),
     }
 )

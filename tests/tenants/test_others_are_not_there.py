@@ -25,12 +25,15 @@ from tests.store.situations import NOON
 from tests.tenants.calls import (
     BY_BULK,
     BY_CALENDAR,
+    BY_DATA_QUERY,
+    BY_DATA_SOURCE,
     BY_DEAD_LETTER,
     BY_EVENT,
     BY_ID,
     BY_INSTANCE,
     BY_KEY,
     BY_SCHEDULE,
+    BY_SECRET,
     BY_SUBSCRIPTION,
     BY_TASK,
     BY_WEBHOOK,
@@ -70,6 +73,9 @@ def asked_with(theirs: Mirrored) -> list[tuple[dict[str, OfWorkspace], str, str]
         (BY_TASK, "hidden", "nothing"),
         (BY_SCHEDULE, "hidden", "nothing"),
         (BY_CALENDAR, "hidden", "nothing"),
+        (BY_DATA_SOURCE, "hidden", "nothing"),
+        (BY_DATA_QUERY, "hidden", "nothing"),
+        (BY_SECRET, "hidden", "nothing"),
         (BY_WEBHOOK, theirs.webhook, "wh-0000000000000000"),
         (BY_SUBSCRIPTION, theirs.subscription, "sub-0000000000000000"),
     ]
@@ -108,6 +114,10 @@ async def test_nothing_that_can_be_asked_reaches_what_another_tenant_has(town: T
     await town.right.calendars.save({"id": "hidden", "timezone": "UTC", "week": week})
     at: Object = {"id": "hidden", "cron": "0 9 1 1 *", "target": {"workflowId": "hidden"}}
     await town.right.schedules.save(at)
+    await town.right.data_sources.save({"id": "hidden", "kind": "sqlite", "file": "a.db"})
+    query: Object = {"id": "hidden", "dataSourceId": "hidden", "sql": "SELECT 1"}
+    await town.right.data_queries.save(query)
+    await town.right.secrets.put("hidden", "their value")
     operation = await town.right.bulk.start("pause", InstanceFilter(workflow="hidden"))
     key = await town.right.keys.create("theirs", role="viewer")
     # It ends by itself, in the background.

@@ -40,10 +40,13 @@ from tests.engine.situations import steps
 from tests.kit.postgres_database import fresh_database
 from tests.tenants.calls import (
     BY_CALENDAR,
+    BY_DATA_QUERY,
+    BY_DATA_SOURCE,
     BY_DEAD_LETTER,
     BY_EVENT,
     BY_INSTANCE,
     BY_SCHEDULE,
+    BY_SECRET,
     BY_SUBSCRIPTION,
     BY_TASK,
     BY_WEBHOOK,
@@ -84,6 +87,8 @@ NOT_ONLY_READ = {
     *("task_definitions.remove", "task_definitions.execute"),
     *("schedules.remove", "schedules.pause", "schedules.resume", "schedules.trigger"),
     *("schedules.backfill", "calendars.remove", "calendars.import_dates"),
+    *("data_sources.remove", "data_queries.remove"),
+    "secrets.remove",
 }
 
 
@@ -149,6 +154,9 @@ def calls_with(theirs: Mirrored) -> dict[str, Callable[[EngineWorkspace], Awaita
         (BY_TASK, "hidden"),
         (BY_SCHEDULE, "hidden"),
         (BY_CALENDAR, "hidden"),
+        (BY_DATA_SOURCE, "hidden"),
+        (BY_DATA_QUERY, "hidden"),
+        (BY_SECRET, "hidden"),
         ({"held": lambda mine, id: held_by(mine.engine, mine.tenant, id)}, theirs.waiting),
     ]
     named: dict[str, Callable[[EngineWorkspace], Awaitable[object]]] = {
@@ -175,6 +183,12 @@ async def hide_something(town: Town) -> None:
     await right.calendars.save({"id": "hidden", "name": SECRET, "timezone": "UTC", "week": week})
     at: Object = {"id": "hidden", "cron": "0 9 1 1 *", "target": {"workflowId": "hidden"}}
     await right.schedules.save({**at, "name": SECRET})
+    await right.data_sources.save(
+        {"id": "hidden", "kind": "sqlite", "file": "a.db", "name": SECRET}
+    )
+    query: Object = {"id": "hidden", "dataSourceId": "hidden", "sql": "SELECT 1", "name": SECRET}
+    await right.data_queries.save(query)
+    await right.secrets.put("hidden", SECRET, destinations=["hidden.example.com"])
     root = Principal(name="root", kind="local", tenant=RIGHT, role=Role.ADMIN)
     keys = Keys(engine.store, engine.clock, engine.ids)
     await keys.create(root, KeyWish(name=SECRET, role=Role.ADMIN))

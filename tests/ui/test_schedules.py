@@ -74,6 +74,11 @@ def test_a_schedule_is_made_with_a_preview_seen_ticking_paused_and_resumed(
     assert schedule["status"] == "active"
     page.goto(f"{server.url}/instances/{id}")
     expect(page.get_by_role("link", name=schedule["id"])).to_be_visible()
+    why = page.get_by_role("region", name="Why it stands where it stands")
+    expect(why).to_contain_text(f"Schedule {schedule['id']} started it for")
+    expect(why.get_by_role("link", name="See the schedule")).to_be_visible()
+    page.goto(f"{server.url}/instances")
+    expect(page.get_by_text(schedule["id"], exact=True).first).to_be_visible()
     page.goto(f"{server.url}/workflows/tiny?tab=uses")
     expect(page.get_by_role("link", name="Every second")).to_be_visible()
     server.api("DELETE", f"/schedules/{schedule['id']}")

@@ -11,7 +11,7 @@ import pytest
 from tenuto import Conflict, InvalidInput, NotFound, TenutoError
 from tenuto.model.json import JSON, Object
 from tenuto.workspace.schedule_values import ScheduleFilter
-from tenuto.workspace.values import BulkOperation
+from tenuto.workspace.values import BulkOperation, InstanceFilter
 from tests.engine.situations import until
 from tests.workspace.conftest import Place
 
@@ -148,8 +148,15 @@ async def test_a_trigger_starts_an_instance_with_the_input_of_its_tick(place: Pl
     assert result == {"got": {"at": "2026-01-02T08:00:00.000Z", "id": "daily"}}
     details = await instance.details()
     assert details["schedule"] == {"id": "daily", "nominal": "2026-01-02T08:00:00.000Z"}
-    explained = await instance.explain()
-    assert explained["schedule"] == details["schedule"]
+    [listed] = (await place.workspace.page(InstanceFilter(ids=(instance.id,)))).items
+    assert listed.schedule == details["schedule"]
+    other = await place.workspace.start("echo", {}, key="schedule:daily:2026-01-09T08:00:00.000Z")
+    [listed] = (await place.workspace.page(InstanceFilter(ids=(other.id,)))).items
+    assert listed.schedule is None, "the key alone does not make it one of the schedule"
+    explained: Any = await instance.explain()
+    [completed, cause] = explained["causes"]
+    assert (completed["kind"], cause["kind"]) == ("completed", "schedule")
+    assert cause["details"] == {"scheduleId": "daily", "nominal": "2026-01-02T08:00:00.000Z"}
     again = await schedules.trigger("daily", moment)
     assert again.instance_id == tick.instance_id
     assert len(await schedules.ticks("daily")) == 1
@@ -231,6 +238,10 @@ BAD: dict[str, tuple[Object, str, str, str]] = {
 async def test_a_bad_schedule_is_refused_with_advice_when_it_is_saved(
     place: Place, name: str
 ) -> None:
+    """What users do wrong is refused at save with advice, all of it at once: cron that never
+    fires, an unknown zone, an end before the start, a target or a calendar that does not exist,
+    input that does not fit.
+    """
     await place.workspace.calendars.save(BERLIN)
     changes, code, path, advice = BAD[name]
     error = await refused(place.workspace.schedules.save({**DAILY, **changes}))
@@ -370,7 +381,9 @@ async def test_a_range_that_has_nothing_to_start_is_refused(place: Place) -> Non
 
 
 async def test_removing_a_workflow_stops_its_schedules_and_says_how_many(place: Place) -> None:
-    """ "DELETE hides the definition and stops its triggers and schedules"."""
+    """DELETE hides the definition and stops its triggers and schedules; versions stay while an
+    instance has them; `force` first cancels with compensation.
+    """
     schedules = place.workspace.schedules
     await schedules.save(DAILY)
     await schedules.save({**DAILY, "id": "second"})
@@ -494,6 +507,9 @@ BAD_CALENDARS: dict[str, tuple[JSON, str]] = {
 
 @pytest.mark.parametrize("name", BAD_CALENDARS)
 async def test_a_bad_calendar_is_refused_with_advice(place: Place, name: str) -> None:
+    """A calendar without working time, or that extends itself, is refused; one that is used is not
+    deleted, and the refusal names its users.
+    """
     calendars = place.workspace.calendars
     await calendars.save(BERLIN)
     await calendars.save({"id": "heir", "extends": "berlin"})

@@ -13,11 +13,11 @@ class Role(StrEnum):
     """The role of a principal in a tenant."""
 
     VIEWER = "viewer"
-    """Reads everything but keys and the audit log."""
+    """Reads everything but keys, the values of secrets, and the audit log."""
     OPERATOR = "operator"
     """Also runs workflows: starts, steers and decides."""
     EDITOR = "editor"
-    """Also changes definitions, tasks, schedules, calendars and webhooks."""
+    """Also changes definitions, tasks, schedules, calendars, secrets, data sources and webhooks."""
     ADMIN = "admin"
     """Also manages keys, and reads the audit log and the settings of the service."""
 
@@ -35,6 +35,8 @@ _VIEWER = frozenset(
         Permission.TASKS_READ,
         Permission.LISTENERS_READ,
         Permission.SCHEDULES_READ,
+        Permission.DATA_READ,
+        Permission.SECRETS_READ,
         Permission.DEAD_LETTERS_READ,
         Permission.STATS_READ,
     }
@@ -54,6 +56,9 @@ _EDITOR = _OPERATOR | {
     Permission.TASKS_WRITE,
     Permission.LISTENERS_WRITE,
     Permission.SCHEDULES_WRITE,
+    Permission.DATA_WRITE,
+    Permission.DATA_RUN,
+    Permission.SECRETS_WRITE,
     Permission.TEST_RUNS_RUN,
 }
 _ADMIN = _EDITOR | {Permission.AUDIT_READ, Permission.KEYS_MANAGE, Permission.SETTINGS_READ}

@@ -39,7 +39,7 @@ def docs_page(operations: tuple[Operation, ...]) -> str:
 
 
 def _entry(operation: Operation) -> str:
-    permission = "anybody" if operation.permission is None else operation.permission.value
+    permission = "everyone" if operation.permission is None else operation.permission.value
     answers = ", ".join(map(str, statuses(operation)))
     return (
         f"<dt><b>{escape(operation.method)}</b> {escape(operation.path)}</dt>"

@@ -32,6 +32,8 @@ PORTION = 2_048
 """Bytes that are parsed at once. A request in it takes more memory than its bytes, and time."""
 MOST_HEAD = 64_000
 """Bytes of a request's first line and headers; one portion may exceed it a little."""
+WAITING_PAUSE = 0.003
+"""Seconds before a request begins that was sent without waiting for the answer to another."""
 LINGER = 5.0
 """Seconds for the rest of a body whose request is answered already."""
 _REASONS = {408: b"Request Timeout", 429: b"Too Many Requests", 503: b"Service Unavailable"}
@@ -69,13 +71,15 @@ class UnfinishedRequests:
 
 
 class WaitingRequests:
-    """Begins requests that waited for the answer to another: one with each pass of the loop.
+    """Begins requests that waited for the answer to another: one at a time, with pauses.
 
     A client that waits for its answers has one request at a time. Many connections of one that does
-    not wait have together as much as one of those.
+    not wait have together less than one of those.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, pause: float = WAITING_PAUSE) -> None:
+        """`pause`: seconds before each of them."""
+        self._pause = pause
         self._begins: deque[Callable[[], None]] = deque()
 
     def add(self, begin: Callable[[], None]) -> None:
@@ -85,7 +89,7 @@ class WaitingRequests:
             self._soon()
 
     def _soon(self) -> None:
-        asyncio.get_running_loop().call_soon(self._begin_first)
+        asyncio.get_running_loop().call_later(self._pause, self._begin_first)
 
     def _begin_first(self) -> None:
         try:

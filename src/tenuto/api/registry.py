@@ -22,6 +22,7 @@ _ORDER = (
     "listeners",
     "schedules",
     "calendars",
+    "secrets",
     "tasks",
     "executions",
     "task_callbacks",

@@ -1,18 +1,23 @@
-"""Tickets: tokens with which schedules call this service back.
+"""Tickets: tokens with which schedulers call this service back.
 
-A ticket names the tenant and the schedule, and is made when a callback is sent to this service.
+A ticket names the tenant, the schedule and the digest of the payload: it is of no use for another
+payload. One of a schedule of this service is made when its callback is sent; one for a scheduler
+elsewhere, when a principal asks for it.
 """
 
 from __future__ import annotations
 
+import hashlib
 from datetime import datetime, timedelta
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
+import msgspec
 from msgspec import Struct
 
 from tenuto.api.operation import API
 from tenuto.api.signed_tokens import SignedTokens
 from tenuto.model.durations import epoch_ms
+from tenuto.model.json import JSON
 from tenuto.ports import Ids
 from tenuto.store.protocol import Store
 
@@ -28,6 +33,12 @@ class ScheduleTicket(Struct, frozen=True, array_like=True, forbid_unknown_fields
     tenant: str
     schedule_id: str
     until_ms: int
+    digest: str | None = None
+    """Of the only payload that it is for."""
+    is_elsewhere: bool | None = None
+    """Whether the schedule is one of another service."""
+    maker: str | None = None
+    """The key of the principal that asked for it: it ends with that."""
 
     def is_over(self, now: datetime) -> bool:
         return epoch_ms(now) >= self.until_ms
@@ -36,6 +47,11 @@ class ScheduleTicket(Struct, frozen=True, array_like=True, forbid_unknown_fields
 def schedule_tickets(store: Store, ids: Ids) -> SignedTokens[ScheduleTicket]:
     """The tickets of a store."""
     return SignedTokens(store, ids, ScheduleTicket, "schedule-tickets")
+
+
+def digest_of(payload: JSON) -> str:
+    """A digest of a payload, whatever the order of its fields."""
+    return hashlib.sha256(msgspec.json.encode(payload, order="deterministic")).hexdigest()
 
 
 def leads_to(url: str, service: str, path: str) -> bool:

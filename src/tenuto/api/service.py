@@ -32,12 +32,14 @@ from tenuto.api.schedule_tickets import (
     SCHEDULER_CALLBACK,
     VALID_FOR,
     ScheduleTicket,
+    digest_of,
     leads_to,
     schedule_tickets,
     with_token,
 )
 from tenuto.api.widget_tickets import widget_tickets
 from tenuto.app import Tenuto
+from tenuto.built_in.javascript import JavaScriptExecutor
 from tenuto.compose import build_caller
 from tenuto.definition.json_check import MOST_BYTES
 from tenuto.engine.engine import Engine
@@ -47,8 +49,11 @@ from tenuto.executions.push_dispatcher import PushDispatcher
 from tenuto.live import LiveHub
 from tenuto.metrics.families import of_breakers
 from tenuto.metrics.metrics import Metrics
+from tenuto.metrics.sandbox import of_sandbox
 from tenuto.model.durations import epoch_ms
 from tenuto.model.errors import TenutoError
+from tenuto.model.graph import JavaScript
+from tenuto.model.json import JSON
 from tenuto.model.policy import Limits
 from tenuto.ports import Clock
 from tenuto.store.parts.access import KEY
@@ -114,7 +119,7 @@ class Service:
         self.push = PushDispatcher(
             app.engine,
             self.push_broker,
-            build_caller(may_be_private=app.engine.settings.private_targets),
+            build_caller(app.engine.settings),
             lambda: self.url,
         )
         seconds = app.engine.settings.bounds.document_seconds
@@ -126,6 +131,9 @@ class Service:
         """Samples how many tasks wait."""
         self.metrics = Metrics(app.engine)
         self.metrics.sources.append(lambda: of_breakers(self.push.breakers()))
+        code = app.engine.executors.get(JavaScript)
+        if isinstance(code, JavaScriptExecutor):
+            self.metrics.sources.append(lambda: of_sandbox(code.figures(), code.ready))
         self.spans: Spans | None = None
         """Makes spans of requests, where tracing is on."""
         self.leaving = asyncio.Event()
@@ -141,12 +149,16 @@ class Service:
         self.sizes = _sizes(app.engine.settings.limits)
         """The most bytes of a body, by size class."""
 
-    async def _callback_address(self, tenant: str, schedule_id: str, url: str) -> str:
+    async def _callback_address(
+        self, tenant: str, schedule_id: str, url: str, payload: JSON
+    ) -> str:
         """The address of a schedule's callback; one of this service gets a token."""
         if not leads_to(url, self.url, SCHEDULER_CALLBACK):
             return url
         until = epoch_ms(self.clock.now() + VALID_FOR)
-        ticket = ScheduleTicket(tenant=tenant, schedule_id=schedule_id, until_ms=until)
+        ticket = ScheduleTicket(
+            tenant=tenant, schedule_id=schedule_id, until_ms=until, digest=digest_of(payload)
+        )
         return with_token(url, await self.schedule_tickets.token(ticket))
 
     def start(self) -> None:

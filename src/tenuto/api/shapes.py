@@ -13,7 +13,7 @@ from msgspec import UNSET, Meta, Raw, Struct, StructMeta, UnsetType
 from tenuto.model.checks import moment_problem
 from tenuto.model.durations import iso
 from tenuto.model.errors import InvalidInput, Problem
-from tenuto.model.json import JSON
+from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
 from tenuto.store.parts.instances import InstanceRow
 
@@ -105,13 +105,13 @@ class InstanceItem(Answer):
     tenant: str
     parent_id: str | UnsetType = UNSET
     rerun_of: str | UnsetType = UNSET
+    schedule: dict[str, JSON] | UnsetType = UNSET
+    """`{id, nominal}`: the tick of a schedule that started it."""
     version: int | UnsetType = UNSET
     """This and the next ones with `full`: the whole instance."""
     input: JSON | UnsetType = UNSET
     state: dict[str, JSON] | UnsetType = UNSET
     compensation_state: JSON | UnsetType = UNSET
-    schedule: dict[str, JSON] | UnsetType = UNSET
-    """`{id, nominal}`: the tick of a schedule that started it."""
 
 
 class InstanceView(Answer):
@@ -157,8 +157,11 @@ def _moments_in(sent: type[Struct]) -> list[tuple[str, str]]:
     return [(each.name, each.encode_name) for each in fields if each.type in _MOMENTS]
 
 
-def instance_item(row: InstanceRow) -> InstanceItem:
-    """A row of the list; stored JSON is passed on without decoding."""
+def instance_item(row: InstanceRow, schedule: Object | None = None) -> InstanceItem:
+    """A row of the list; stored JSON is passed on without decoding.
+
+    `schedule`: the tick that started it.
+    """
     return InstanceItem(
         id=row.id,
         workflow_definition_id=row.definition_id,
@@ -179,6 +182,7 @@ def instance_item(row: InstanceRow) -> InstanceItem:
         tenant=row.tenant,
         parent_id=row.parent_id if row.parent_id is not None else UNSET,
         rerun_of=row.rerun_of if row.rerun_of is not None else UNSET,
+        schedule=schedule if schedule is not None else UNSET,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import msgspec
@@ -15,7 +16,7 @@ from tenuto.cli import exits
 from tenuto.cli.foreseen import Basis, bases_of
 from tenuto.cli.live_feed import interruptible
 from tenuto.cli.lookup import refuse_unknown_workflow
-from tenuto.cli.selection import Asked, filter_of, filtered, ids_of, named
+from tenuto.cli.selection import Asked, filter_of, filtered, ids_of, is_for_bulk, named
 from tenuto.cli.served_address import IN_USE
 from tenuto.cli.views.advice import say_advice, with_warnings
 from tenuto.cli.views.bulk import (
@@ -135,7 +136,7 @@ class Outcome:
 async def act_on_many(backend: Backend, many: Many, *, is_json: bool) -> int:
     """Do it to all that are meant; the exit code is that of the first refusal."""
     outcome = Outcome()
-    found, which = await _meant(backend.space, many, outcome)
+    found, which = await _meant(backend.space, many, outcome, backend.clock.now())
     if not found and which is not None:
         await refuse_unknown_workflow(backend.space, which.workflow)
     more = "+" if len(found) >= _MOST_COUNTED else ""
@@ -167,7 +168,7 @@ async def act_on_many(backend: Backend, many: Many, *, is_json: bool) -> int:
 
 
 async def _meant(
-    space: Workspace, many: Many, outcome: Outcome
+    space: Workspace, many: Many, outcome: Outcome, now: datetime
 ) -> tuple[list[Summary], InstanceFilter | None]:
     """The instances that are meant, and the filter that finds them, where one is given."""
     found: list[Summary] = []
@@ -179,12 +180,12 @@ async def _meant(
             if id not in there:
                 outcome.refuse(id, not_there(id))
         return found, None
-    which = filter_of(many.asked, _SENSIBLE[many.action])
-    async for each in filtered(space, which):
+    search = filter_of(many.asked, _SENSIBLE[many.action], now)
+    async for each in filtered(space, search):
         found.append(each)
         if len(found) >= _MOST_COUNTED:
             break
-    return found, which
+    return found, search.which if is_for_bulk(search) else None
 
 
 def _show_done(backend: Backend, many: Many, outcome: Outcome, matched: int) -> None:

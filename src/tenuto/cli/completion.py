@@ -55,14 +55,40 @@ def schedules(ctx: typer.Context, incomplete: str) -> Completed:
     return _beginning(incomplete, _asked(ctx, _stored_schedules, _served_schedules))
 
 
+def secrets(ctx: typer.Context, incomplete: str) -> Completed:
+    """Names of secrets."""
+    return _beginning(incomplete, _asked(ctx, _stored_secrets, _served_secrets))
+
+
 def calendars(ctx: typer.Context, incomplete: str) -> Completed:
     """Saved calendars."""
     return _beginning(incomplete, _asked(ctx, _stored_calendars, _served_calendars))
 
 
+def data_sources(ctx: typer.Context, incomplete: str) -> Completed:
+    """Saved data sources."""
+    return _beginning(incomplete, _asked(ctx, _stored_sources, _served_sources))
+
+
+def data_queries(ctx: typer.Context, incomplete: str) -> Completed:
+    """Saved data queries."""
+    return _beginning(incomplete, _asked(ctx, _stored_queries, _served_queries))
+
+
 def patterns(ctx: typer.Context, incomplete: str) -> Completed:
     """Events that deployed definitions name."""
     return _beginning(incomplete, _asked(ctx, _stored_patterns, _served_patterns))
+
+
+def views(incomplete: str) -> Completed:
+    """Saved views."""
+    from tenuto.cli.saved_views import read_views
+    from tenuto.model.errors import TenutoError
+
+    try:
+        return _beginning(incomplete, [*read_views().known.items()])
+    except TenutoError:
+        return []
 
 
 def decisions(incomplete: str) -> Completed:
@@ -111,6 +137,36 @@ async def _stored_calendars(reader: Reader) -> Completed:
 
 async def _served_calendars(client: Client) -> Completed:
     return [(each.id, "") for each in (await client.calendars.page(limit=_MOST)).items]
+
+
+async def _stored_sources(reader: Reader) -> Completed:
+    seen = reader.store.seen_by(reader.tenant)
+    return [(row.id, "") for row in await seen.data_sources.page(reader.tenant, limit=_MOST)]
+
+
+async def _served_sources(client: Client) -> Completed:
+    found = await client.data_sources.page(limit=_MOST)
+    return [(each.id, each.kind) for each in found.items]
+
+
+async def _stored_queries(reader: Reader) -> Completed:
+    seen = reader.store.seen_by(reader.tenant)
+    rows = await seen.data_queries.page(reader.tenant, limit=_MOST)
+    return [(row.id, row.data_source_id) for row in rows]
+
+
+async def _served_queries(client: Client) -> Completed:
+    found = await client.data_queries.page(limit=_MOST)
+    return [(each.id, each.data_source_id) for each in found.items]
+
+
+async def _stored_secrets(reader: Reader) -> Completed:
+    seen = reader.store.seen_by(reader.tenant)
+    return [(row.name, "") for row in await seen.secrets.page(reader.tenant, limit=_MOST)]
+
+
+async def _served_secrets(client: Client) -> Completed:
+    return [(each.name, "") for each in (await client.secrets.page(limit=_MOST)).items]
 
 
 async def _stored_patterns(reader: Reader) -> Completed:

@@ -1,4 +1,4 @@
-"""Definitions that `tenuto run` and `tenuto dev` deploy with an engine of their own."""
+"""Definitions, schedules and calendars that `run` and `dev` save with an engine of their own."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from tenuto.cli.backends.recorded import recorded_here
 
 if TYPE_CHECKING:
     from tenuto.app import Tenuto
+    from tenuto.cli.records import Record
     from tenuto.cli.sources import Source
     from tenuto.workspace.engine_workspace import EngineWorkspace
 
@@ -29,3 +30,20 @@ async def deployed(
         lambda: space.deploy(source.deployable),
         reason=reason,
     )
+
+
+async def saved_record(app: Tenuto, space: EngineWorkspace, record: Record) -> tuple[str, int]:
+    """The id and version of a schedule or a calendar, saved if it is not; Located.
+
+    A change has lines in the audit log; the same content again has none, as after a reload.
+    """
+    is_calendar = record.kind == "calendar"
+    part = app.engine.calendars if is_calendar else app.engine.schedules
+    if await part.is_saved(space.tenant, record.document):
+        return await record.saved_in(space)
+    action = "put_calendar" if is_calendar else "put_schedule"
+    with record.located():
+        saved = await recorded_here(
+            app, space.tenant, action, record.id, lambda: record.save_in(space)
+        )
+    return saved.id, saved.version

@@ -72,7 +72,7 @@ class FailedTasks:
 
 
 class DevEvents:
-    """What is told of instances, and of attempts that failed."""
+    """Lines about instances, and about attempts that failed."""
 
     def __init__(self) -> None:
         self._tracebacks = Tracebacks()

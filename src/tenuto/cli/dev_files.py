@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
 from msgspec import Struct
 
-from tenuto.cli.deployment import deployed as deployed_version
+from tenuto.cli.deployment import deployed as deployed_version, saved_record
 from tenuto.cli.positions import Located
 from tenuto.cli.python_files import named
 from tenuto.cli.records import Record, RecordKind, record_in
@@ -23,6 +23,7 @@ from tenuto.model.tenants import DEFAULT_TENANT
 
 if TYPE_CHECKING:
     from tenuto.app import Tenuto
+    from tenuto.workspace.engine_workspace import EngineWorkspace
 
 T = TypeVar("T")
 Tolerance: TypeAlias = Literal["none", "definitions", "files"]
@@ -41,7 +42,7 @@ class ReadFiles(Struct, frozen=True, kw_only=True):
 def read_files(tasks: Sequence[str], files: Sequence[Path], tolerance: Tolerance) -> ReadFiles:
     """Import the tasks and read the definitions; raises what is not tolerated.
 
-    Documents of schedules and calendars are told from definitions by their fields.
+    Documents of schedules and calendars are recognised by their fields.
     """
     of_code: Tolerance = "none" if tolerance == "definitions" else tolerance
     reader = _Reader()
@@ -106,8 +107,8 @@ async def deploy_files(
     Calendars are saved before them, and schedules after them.
     """
     deployed: list[Source] = []
-    await _save_records(app, read.records, "calendar", announce, tolerance)
     space = app.workspace(DEFAULT_TENANT, "app")
+    await _save_records(app, space, read.records, "calendar", announce, tolerance)
     known = {*app.tasks, *await tasks_of(space)}
     for file, sources in read.definitions:
         for source in sources:
@@ -123,12 +124,13 @@ async def deploy_files(
             for each in misspelled(source, known):
                 say(f"  {each.message}: {each.advice}", style="yellow")
             deployed.append(source)
-    await _save_records(app, read.records, "schedule", announce, tolerance)
+    await _save_records(app, space, read.records, "schedule", announce, tolerance)
     return deployed
 
 
-async def _save_records(
+async def _save_records(  # noqa: PLR0917 - one for each kind
     app: Tenuto,
+    space: EngineWorkspace,
     records: Sequence[Record],
     kind: RecordKind,
     announce: Callable[[str], None],
@@ -138,7 +140,7 @@ async def _save_records(
         if record.kind != kind:
             continue
         try:
-            id, version = await record.saved_in(app)
+            id, version = await saved_record(app, space, record)
         except (TenutoError, Located) as error:
             if tolerance == "none":
                 raise

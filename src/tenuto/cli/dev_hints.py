@@ -55,7 +55,7 @@ async def started(
 ) -> list[InstanceRef]:
     """An instance of each that has not ended, so that there is one to look at; of a reload as well.
 
-    One that cannot be started is told: the others, and the service, are not kept from it.
+    The error of one that cannot be started is printed; the others start, and the service serves.
     """
     found: list[InstanceRef] = []
     for each in given:
@@ -103,6 +103,8 @@ async def say_what_to_try(
 
     `sample_in`: the store of the sample that is served, where there are no other definitions.
     """
+    # Again, below the lines about files: what is read is the end.
+    say_where(url)
     say(f"  API    {url}/docs")
     if sample_in is not None:
         say(f"  This folder is empty: a built-in sample is served, an order kept in {sample_in}")

@@ -23,8 +23,9 @@ from tenuto.cli import exits
 from tenuto.cli.backends.backend import Finding
 from tenuto.cli.backends.place import STORE, ServerUrl
 from tenuto.cli.backends.reader import listen_url
+from tenuto.cli.schedule_findings import schedule_findings
 from tenuto.cli.views.terminal import show, show_indented, show_json, styled
-from tenuto.compose import MEMORY, exposed_files, is_postgres, sqlite_path
+from tenuto.compose import MEMORY, build_sandbox, exposed_files, is_postgres, sqlite_path
 from tenuto.encryption.codec import Codec
 from tenuto.encryption.store import codec_of
 from tenuto.model.codes import CATALOGUE
@@ -45,6 +46,11 @@ _LITTLE: Final = 1 << 30
 _FEW_FILES: Final = 4_096
 """Open files below which a busy service refuses connections."""
 _CONNECTIONS: Final = re.compile(r"^tenuto_connections_(\w+) ([\d.e+]+)$", re.MULTILINE)
+_PROTECTIONS: Final = re.compile(
+    r'^tenuto_javascript_protections\{name="([\w-]+)"\} ([\d.]+)$', re.MULTILINE
+)
+_NEEDED: Final = {"system-call-filter", "own-user"}
+"""Without any of these, code that takes over its process reaches other processes of its user."""
 _FAR: Final = timedelta(seconds=2)
 """A smaller difference of clocks does not matter; a Date header is exact to the second."""
 _MARKS: Final = {"ok": ("✓", "green"), "warning": ("!", "yellow"), "problem": ("✗", "red")}
@@ -94,6 +100,47 @@ def _limits() -> Finding:
     )
 
 
+async def _sandbox() -> Finding:
+    """What confines the code of javascript nodes on this machine."""
+    made = build_sandbox()
+    try:
+        ready = await made.protections()
+    except RuntimeError as error:
+        return Finding(
+            what="sandbox",
+            state="warning",
+            message=f"no process of it starts: {error}",
+            advice="Steps with JavaScript code fail here until one does.",
+        )
+    finally:
+        await made.close()
+    return _confined(ready.protections, ready.missing)
+
+
+def _confined(got: Sequence[str], missing: Sequence[str]) -> Finding:
+    message = f"JavaScript runs confined: {', '.join(got)}"
+    if missing:
+        message += f"; not got: {', '.join(missing)}"
+    if _NEEDED & set(got):
+        return Finding(what="sandbox", state="ok", message=message)
+    return Finding(
+        what="sandbox",
+        state="warning",
+        message=message,
+        advice="Run it on Linux on x86-64 or ARM, or as root in a container of its own: code that "
+        "takes over its process could send signals to other processes of this user.",
+    )
+
+
+def _sandbox_of(metrics: str) -> Finding | None:
+    """What confines the code on a server, by its metrics; None where none has run."""
+    found = _PROTECTIONS.findall(metrics)
+    if not found:
+        return None
+    got = [name for name, value in found if float(value)]
+    return _confined(got, [name for name, value in found if not float(value)])
+
+
 def _connections(metrics: str) -> Finding:
     """The connections of a server, by its metrics; KeyError where it has none of them."""
     found = {name: float(value) for name, value in _CONNECTIONS.findall(metrics)}
@@ -113,6 +160,7 @@ async def store_findings(backend: StoreBackend) -> AsyncIterator[Finding]:
     """The limits of this machine; the disk, files, schema, clock, tenants and pooler of a store."""
     url = backend.url
     yield _limits()
+    yield await _sandbox()
     if url != MEMORY and not is_postgres(url):
         folder = sqlite_path(url).parent
         yield _disk(folder)
@@ -141,6 +189,9 @@ async def store_findings(backend: StoreBackend) -> AsyncIterator[Finding]:
     for suspect in suspects:
         if suspect.is_quarantined:
             yield _quarantined(suspect)
+    with suppress(TenutoError):
+        async for finding in schedule_findings(backend.space.schedules, now):
+            yield finding
     if is_pooled and not listen_url(url):
         yield Finding(
             what="pooler",
@@ -221,8 +272,13 @@ async def server_findings(backend: ServerBackend) -> AsyncIterator[Finding]:
         yield _open_door(url)
     # A key may lack the permission, and an older server the metrics: neither is a fault.
     with suppress(TenutoError, LookupError):
-        page = await connection.send(Ask("GET", "/metrics"))
-        yield _connections(page.body.decode())
+        page = (await connection.send(Ask("GET", "/metrics"))).body.decode()
+        yield _connections(page)
+        if (confined := _sandbox_of(page)) is not None:
+            yield confined
+    with suppress(TenutoError):
+        async for finding in schedule_findings(backend.space.schedules, now):
+            yield finding
     yield _disk(Path.cwd())
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -13,7 +14,7 @@ from tenuto.cli.lookup import find_instance
 from tenuto.cli.sources import read_source
 from tenuto.cli.views.instance import entry_line
 from tenuto.cli.views.masking import masked
-from tenuto.cli.views.outcome import conclude
+from tenuto.cli.views.outcome import conclude, name_of
 from tenuto.cli.views.terminal import say, say_command, show, show_as_it_is
 from tenuto.cli.views.watchers import watcher_for
 from tenuto.engine.turns.held import Held
@@ -22,6 +23,7 @@ from tenuto.workspace.values import Summary
 if TYPE_CHECKING:
     from tenuto.cli.backends.backend import Backend
     from tenuto.cli.local_run import RunOptions
+    from tenuto.core import InstanceState
 
 _LAST_LOOK: Final = 5.0
 """Seconds for a request that began before the time was up."""
@@ -49,7 +51,7 @@ async def run_elsewhere(backend: Backend, options: RunOptions) -> int:
 
 async def watch(backend: Backend, id: str, *, timeout: float | None, is_json: bool) -> int:  # noqa: ASYNC109
     """Watch an instance to its end and print its outcome; the exit code."""
-    ended = await _followed(backend, id, timeout)
+    ended = await followed(backend, id, timeout)
     if isinstance(ended, Held):
         return conclude(ended, backend.flag, is_json=is_json)
     if ended == exits.TIMED_OUT:
@@ -61,16 +63,21 @@ async def watch(backend: Backend, id: str, *, timeout: float | None, is_json: bo
     return ended
 
 
-async def _followed(backend: Backend, id: str, timeout: float | None) -> Held | int:  # noqa: ASYNC109
-    """The instance at its end; an exit code where watching was stopped before."""
+async def followed(
+    backend: Backend,
+    id: str,
+    timeout: float | None,  # noqa: ASYNC109 - a time for the user
+    is_over: Callable[[InstanceState], bool] = lambda state: state.has_ended,
+) -> Held | int:
+    """The instance at its end, or once `is_over`; an exit code where it was stopped before."""
     held = await backend.held(id)
-    where = f"{held.state.definition_id}@{held.state.definition_version}"
+    where = name_of(held.state)
     say(f"{where}  {id}  in {backend.described}", style="bold")
     clock = backend.clock
     until = None if timeout is None else clock.ticks() + timeout
     with interruptible() as stopped, watcher_for(held.plan, held.state, clock.now) as watcher:
         async with backend.watching(id, held.state.version) as grown:
-            while not held.state.has_ended:
+            while not is_over(held.state):
                 left = None if until is None else until - clock.ticks()
                 if left is not None and left <= 0:
                     return exits.TIMED_OUT

@@ -23,12 +23,13 @@ from tenuto.cli.backends.reader import (
     store_flag,
 )
 from tenuto.cli.backends.recorded import recorded_here
+from tenuto.cli.code import code_checked
 from tenuto.cli.deployment import deployed
 from tenuto.cli.live_feed import interruptible
 from tenuto.cli.lookup import find_instance
 from tenuto.cli.sources import Source, read_source
 from tenuto.cli.task_modules import load_tasks, refuse_unknown_tasks
-from tenuto.cli.views.outcome import conclude
+from tenuto.cli.views.outcome import conclude, name_of
 from tenuto.cli.views.terminal import logs_on_stderr, say, say_command
 from tenuto.cli.views.watchers import watcher_for
 from tenuto.compose import MEMORY
@@ -43,6 +44,12 @@ if TYPE_CHECKING:
     from tenuto.engine.turns.draft import Draft
     from tenuto.engine.turns.held import Held
     from tenuto.workspace.instance import InstanceRef
+
+
+def has_ended(state: InstanceState) -> bool:
+    """Whether an instance has ended."""
+    return state.has_ended
+
 
 _LOOK_EVERY = 0.5
 """Seconds between polls of what other processes do."""
@@ -67,6 +74,7 @@ async def run(url: str, options: RunOptions) -> int:
     """Run it with an engine in this process; the exit code."""
     source = read_source(options.file) if options.file is not None else None
     if source is not None and options.instance is None:
+        [source] = await code_checked([source])
         source.checked()
     loaded = load_tasks(options.tasks, options.file)
     if options.instance is not None:
@@ -133,7 +141,7 @@ async def _watched(
 ) -> Held | int:
     """Watch; and say how to go on before the store is closed, which may take long, or fail."""
     try:
-        ended = await _watch(app, url, reference, options)
+        ended = await watch_here(app, url, reference, options.timeout)
     except StoreUnavailable:
         _say_how_to_go_on(url, reference.id, options, None)
         raise
@@ -142,11 +150,20 @@ async def _watched(
     return ended
 
 
-async def _watch(app: Tenuto, url: str, reference: InstanceRef, options: RunOptions) -> Held | int:
-    """The instance at its end; an exit code where watching was stopped before."""
+async def watch_here(
+    app: Tenuto,
+    url: str,
+    reference: InstanceRef,
+    timeout: float | None,  # noqa: ASYNC109 - a time for the user
+    until: Callable[[InstanceState], bool] = has_ended,
+) -> Held | int:
+    """The instance at its end; an exit code where watching was stopped before.
+
+    `until`: whether it is watched no longer, where that is before its end.
+    """
     ours = app.engine
     held = await ours.state_of(reference.id)
-    where = f"{held.state.definition_id}@{held.state.definition_version}"
+    where = name_of(held.state)
     say(f"{where}  {reference.id}  in {described(url)}", style="bold")
     policies = ours.policies.of(held.tenant)
     shown = watcher_for(held.plan, held.state, ours.clock.now, policies)
@@ -160,14 +177,15 @@ async def _watch(app: Tenuto, url: str, reference: InstanceRef, options: RunOpti
             if state.version >= newest.version:
                 newest = state
                 watcher.changed(state, steps)
-                if state.has_ended:
+                if until(state):
                     is_over.set()
 
         async def end() -> Held:
             """One that has ended may still be compensated."""
-            ended = await _end_of(ours, reference.id)
-            if ended.state.has_ended:
-                return ended
+            if until is has_ended:
+                ended = await _end_of(ours, reference.id)
+                if ended.state.has_ended:
+                    return ended
             await is_over.wait()
             return await ours.state_of(reference.id)
 
@@ -187,7 +205,7 @@ async def _watch(app: Tenuto, url: str, reference: InstanceRef, options: RunOpti
                 await look()
             async with looking(ours, look):
                 done, _ = await asyncio.wait(
-                    {final, enough}, timeout=options.timeout, return_when=asyncio.FIRST_COMPLETED
+                    {final, enough}, timeout=timeout, return_when=asyncio.FIRST_COMPLETED
                 )
             if final in done:
                 ended = final.result()

@@ -9,7 +9,8 @@ from typing import Final
 
 import msgspec
 
-from tenuto.model.errors import InvalidInput, NotFound, Problem
+from tenuto.cli.user_files import read_user_file, user_file, write_user_file
+from tenuto.model.errors import NotFound
 
 VARIABLE: Final = "TENUTO_PROFILE"
 """The profile of a shell, before the one that is in use; empty: none."""
@@ -31,46 +32,17 @@ class Profiles(msgspec.Struct, frozen=True, omit_defaults=True):
 
 def profiles_file(environment: Mapping[str, str] = os.environ) -> Path:
     """The file of this user."""
-    home = environment.get("XDG_CONFIG_HOME") or f"{environment.get('HOME', '~')}/.config"
-    # `Path.expanduser` raises where the user has no home.
-    return Path(os.path.expanduser(home)) / "tenuto" / "profiles.json"  # noqa: PTH111
+    return user_file("profiles.json", environment)
 
 
 def read_profiles(file: Path) -> Profiles:
     """What the file has; InvalidInput where it cannot be read."""
-    try:
-        return msgspec.json.decode(file.read_bytes(), type=Profiles)
-    except FileNotFoundError:
-        return Profiles()
-    except (OSError, msgspec.MsgspecError) as error:
-        problem = Problem(
-            code="TEN-2633",
-            path=str(file),
-            message=str(error),
-            advice="Correct or remove the file; `tenuto config set` writes it again.",
-        )
-        raise InvalidInput("the profiles cannot be read", [problem]) from error
+    return read_user_file(file, Profiles, "profiles", "tenuto config set")
 
 
 def write_profiles(file: Path, profiles: Profiles) -> None:
     """Write them whole; keys are for their owner alone. InvalidInput."""
-    made = file.with_name(f"{file.name}.{os.getpid()}")
-    try:
-        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        try:
-            os.write(handle, msgspec.json.format(msgspec.json.encode(profiles), indent=2))
-        finally:
-            os.close(handle)
-        made.replace(file)
-    except OSError as error:
-        problem = Problem(
-            code="TEN-2633",
-            path=str(file),
-            message=f"it cannot be written: {error.strerror}",
-            advice="Name another folder for configuration: XDG_CONFIG_HOME.",
-        )
-        raise InvalidInput("the profiles cannot be written", [problem]) from error
+    write_user_file(file, profiles, "profiles")
 
 
 def used_profile(environment: Mapping[str, str] = os.environ) -> tuple[str, Profile] | None:

@@ -73,6 +73,7 @@ def _source(path: Path, flow: WorkflowFunction[..., Any]) -> Source:
         positions=None,
         definition=checked.definition,
         problems=checked.problems,
+        code=checked.code,
         flow=flow,
     )
 

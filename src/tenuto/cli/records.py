@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 from zoneinfo import ZoneInfo
@@ -17,6 +18,7 @@ from tenuto.model.json import JSON
 
 if TYPE_CHECKING:
     from tenuto.workspace.protocol import Workspace
+    from tenuto.workspace.schedule_values import SavedCalendar, SavedSchedule
 
 RecordKind: TypeAlias = Literal["workflow", "schedule", "calendar"]
 _OF_WORKFLOWS: Final = frozenset({"steps", "nodes", "edges"})
@@ -49,14 +51,30 @@ class Record(Struct, frozen=True, kw_only=True):
         except (KeyError, ValueError, OSError):
             return "UTC"
 
+    @property
+    def id(self) -> str:
+        """Its id, as far as it has one."""
+        given = self.document if isinstance(self.document, dict) else {}
+        return str(given.get("id", given.get("scheduleId", "")))
+
     async def saved_in(self, space: Workspace) -> tuple[str, int]:
         """Save it, and return its id and version; Located where it is not valid."""
+        with self.located():
+            saved = await self.save_in(space)
+        return saved.id, saved.version
+
+    async def save_in(self, space: Workspace) -> SavedSchedule | SavedCalendar:
+        """Save it; InvalidInput."""
         part = space.calendars if self.kind == "calendar" else space.schedules
+        return await part.save(self.document)
+
+    @contextmanager
+    def located(self) -> Iterator[None]:
+        """Located, with the places in the file, for an InvalidInput inside."""
         try:
-            saved = await part.save(self.document)
+            yield
         except InvalidInput as error:
             raise Located(error, self.positions) from None
-        return saved.id, saved.version
 
 
 def read_record(path: Path) -> Record:

@@ -68,7 +68,7 @@ class Reloading(NamedTuple):
     arguments: Sequence[str] = ()
     descriptors: Sequence[int] = ()
     works: str = "serving"
-    """What it does, as people are told."""
+    """What it does, for messages."""
     handing_over: Callable[[], AbstractContextManager[None]] = nullcontext
     """Entered while one process ends and the next one begins."""
     read: Callable[[], Sequence[Path]] | None = None

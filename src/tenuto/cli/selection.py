@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import AsyncIterator, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
@@ -12,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tenuto.cli.lookup import find_instance, status_filter
+from tenuto.cli.search import Search, read_search
 from tenuto.workspace.values import ANY_INSTANCE, InstanceFilter, Summary, in_groups
 
 if TYPE_CHECKING:
@@ -30,6 +32,8 @@ class Asked(Struct, frozen=True, kw_only=True):
     status: tuple[str, ...] = ()
     workflow: str | None = None
     correlation_id: str | None = None
+    query: str | None = None
+    """A search, as `tenuto list` takes it."""
 
     @property
     def single(self) -> str | None:
@@ -39,7 +43,7 @@ class Asked(Struct, frozen=True, kw_only=True):
 
     @property
     def is_filter(self) -> bool:
-        return bool(self.status or self.workflow or self.correlation_id)
+        return bool(self.status or self.workflow or self.correlation_id or self.query)
 
     @property
     def is_typed(self) -> bool:
@@ -51,6 +55,11 @@ class Asked(Struct, frozen=True, kw_only=True):
         if self.words and self.is_filter:
             raise typer.BadParameter(
                 "ids are named, or a filter, and not both", param_hint="ID, --status, --workflow"
+            )
+        if self.query and (self.status or self.workflow or self.correlation_id):
+            raise typer.BadParameter(
+                "a search has its filters in itself: status:failed workflow:order",
+                param_hint="--query",
             )
         if not self.words and not self.is_filter:
             raise typer.BadParameter(
@@ -72,14 +81,25 @@ async def ids_of(space: Workspace, asked: Asked) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def filter_of(asked: Asked, sensible: Sequence[Status]) -> InstanceFilter:
+def filter_of(asked: Asked, sensible: Sequence[Status], now: datetime) -> Search:
     """The filter that was given; without a status it finds those in which an action is possible."""
-    return replace(
+    if asked.query is not None:
+        which, variables = read_search(asked.query, now)
+        return Search(replace(which, status=which.status or tuple(sensible)), variables)
+    which = replace(
         ANY_INSTANCE,
         status=status_filter(asked.status) or tuple(sensible),
         workflow=asked.workflow,
         correlation_id=asked.correlation_id,
     )
+    return Search(which, None)
+
+
+def is_for_bulk(search: Search) -> bool:
+    """Whether a bulk operation can find the same instances by itself; else they are named."""
+    which = search.which
+    others = (which.updated_from, which.updated_before, which.key, which.text, search.variables)
+    return all(each is None for each in others)
 
 
 async def named(space: Workspace, ids: Sequence[str]) -> list[Summary]:
@@ -91,11 +111,12 @@ async def named(space: Workspace, ids: Sequence[str]) -> list[Summary]:
     return [rows[id] for id in ids if id in rows]
 
 
-async def filtered(space: Workspace, which: InstanceFilter) -> AsyncIterator[Summary]:
+async def filtered(space: Workspace, search: Search) -> AsyncIterator[Summary]:
     """Every instance that a filter finds, newest first."""
+    which, variables = search
     cursor: str | None = None
     while True:
-        page = await space.page(which, limit=_PAGE, cursor=cursor)
+        page = await space.page(which, variables=variables, limit=_PAGE, cursor=cursor)
         for each in page.items:
             yield each
         cursor = page.next_cursor

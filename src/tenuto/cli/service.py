@@ -38,13 +38,15 @@ from tenuto.cli.dev_sample import SHOWN
 from tenuto.cli.live_feed import interruptible
 from tenuto.cli.parent_process import ParentProcess
 from tenuto.cli.served_address import address_file, announced, reachable
-from tenuto.cli.views.terminal import say
-from tenuto.compose import MEMORY, is_postgres
+from tenuto.cli.sources import Source
+from tenuto.cli.views.terminal import say, show_json
+from tenuto.compose import MEMORY, is_postgres, load_caller, without_password
 from tenuto.config.config import Config
 from tenuto.encryption.setup import follow_keys
 from tenuto.logs import instance_lines
 from tenuto.logs.setup import logging_to
 from tenuto.model.errors import TenutoError
+from tenuto.model.json import Object
 
 log = logging.getLogger("tenuto.serve")
 
@@ -60,12 +62,14 @@ class ServeOptions(Struct, frozen=True, kw_only=True):
     listener: int | None = None
     """The socket of a parent process, which this one serves for as long as the parent lives."""
     ready: int | None = None
-    """The pipe on which a parent process is told that all files are read; it then lets go on."""
+    """The pipe to a parent process: a byte says that all files are read, and it then lets go on."""
     tolerance: Tolerance = "none"
     starts: Sequence[str] | None = None
     """Of `dev`: instances to start, `WORKFLOW=JSON`; None: print no commands to try."""
     is_sample: bool = False
     """Whether the files are those of the sample, and not of the user."""
+    is_json: bool = False
+    """Whether one JSON object on stdout says that it serves, and where."""
 
     @property
     def is_terminal(self) -> bool:
@@ -112,6 +116,7 @@ async def _serve(
         settings=chosen.engine,
         encryption=chosen.encryption,
     )
+    load_caller()
     announce = _announcer(chosen)
     logs = logging_to(form=chosen.log_format, level=chosen.log_level, to=chosen.log_to)
     with interruptible() as stopped, logs, _quiet_in_dev(options), ExitStack() as here:
@@ -138,6 +143,9 @@ async def _serve(
                 where = f"{url_of(listener)}{name} from {described(chosen.store)}"
                 announce(f"serving {where}; Ctrl-C stops")
                 instances = await started(app, starts, is_again=options.tolerance == "definitions")
+                if options.is_json and options.tolerance != "definitions":
+                    ids = [each.id for each in instances]
+                    show_json(_served(url, chosen, sources, ids), lines=True)
                 if options.is_terminal and options.tolerance != "definitions":
                     await say_what_to_try(
                         url_of(listener),
@@ -153,6 +161,18 @@ async def _serve(
         finally:
             await close(app)
     return exits.DONE
+
+
+def _served(url: str, chosen: Config, sources: Sequence[Source], instances: list[str]) -> Object:
+    """What is served, for programs that have started the service."""
+    return {
+        "url": url,
+        "store": without_password(chosen.store),
+        "environment": chosen.environment,
+        "process": os.getpid(),
+        "workflows": [each.checked().id for each in sources],
+        "instances": [*instances],
+    }
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from tenuto.cli.positions import Located, Positions
 from tenuto.cli.views.masking import MASK, is_masked
 from tenuto.definition import check, parse_document, unavailable
+from tenuto.definition.code_places import CodePlace
 from tenuto.model.errors import InvalidDefinition, InvalidInput, NotFound, Problem, TenutoError
 from tenuto.model.graph import Definition
 from tenuto.model.json import JSON, Object
@@ -40,6 +41,8 @@ class Source(Struct, frozen=True, kw_only=True):
     problems: tuple[Problem, ...]
     flow: WorkflowFunction[..., Any] | None = None
     """The function that describes it, if one does."""
+    code: tuple[CodePlace, ...] = ()
+    """The code in it, which is not parsed: see `cli/code.py`."""
 
     def checked(self) -> Definition:
         """The definition; Located when it has errors."""
@@ -78,6 +81,11 @@ class Source(Struct, frozen=True, kw_only=True):
         """The function, or the document, that a workspace deploys."""
         if self.flow is not None:
             return self.flow
+        return self.as_object
+
+    @property
+    def as_object(self) -> Object:
+        """The document of the definition."""
         assert isinstance(self.document, dict)
         return self.document
 
@@ -109,7 +117,7 @@ def read_sources(path: Path) -> list[Source]:
 
 
 def read_all(paths: Sequence[Path]) -> list[Source]:
-    """Read and check every definition in files; the problems of all of them are told together."""
+    """Read and check every definition in files; the problems of all are reported together."""
     sources: list[Source] = []
     errors: list[Refusal] = []
     for path in paths:
@@ -164,16 +172,17 @@ def _read_document(path: Path) -> Source:
         positions=Positions(str(path), text.decode("utf-8").removeprefix("\ufeff")),
         definition=checked.definition,
         problems=checked.problems,
+        code=checked.code,
     )
 
 
-def read_input(given: Sequence[str] | None) -> JSON:
-    """The values of `--input`: one document, or fields as NAME=VALUE; None where there is none."""
+def read_input(given: Sequence[str] | None, option: str = "--input") -> JSON:
+    """The values of an option: one document, or fields as NAME=VALUE; None where there is none."""
     if not given:
         return None
     pairs = [_PAIR.match(each) for each in given]
     if len(given) == 1 and pairs[0] is None:
-        return read_json(given[0], "--input")
+        return read_json(given[0], option)
     names = [pair["name"] for pair in pairs if pair is not None]
     wrong = [
         f"{text!r} is not NAME=VALUE" for text, pair in zip(given, pairs, strict=True) if not pair
@@ -182,21 +191,23 @@ def read_input(given: Sequence[str] | None) -> JSON:
     if wrong:
         advice = "Write one JSON document, or each field once as NAME=VALUE, such as orderId=7."
         problems = [
-            Problem(code="TEN-2004", path="--input", message=message, advice=advice)
+            Problem(code="TEN-2004", path=option, message=message, advice=advice)
             for message in wrong
         ]
         raise InvalidInput("the input is neither one document nor fields", problems)
     found: Object = {
-        pair["name"]: _value(pair["value"], pair["name"]) for pair in pairs if pair is not None
+        pair["name"]: _value(pair["value"], pair["name"], option)
+        for pair in pairs
+        if pair is not None
     }
-    _refuse_masked(found, "--input")
+    _refuse_masked(found, option)
     return found
 
 
-def _value(text: str, name: str) -> JSON:
+def _value(text: str, name: str, option: str) -> JSON:
     """JSON, `@FILE` or `-`; else the text itself."""
     if text == "-" or text.startswith("@"):
-        return read_json(text, f"--input {name}")
+        return read_json(text, f"{option} {name}")
     try:
         return parse_document(text, name)
     except InvalidDefinition:

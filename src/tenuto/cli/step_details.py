@@ -10,6 +10,7 @@ from itertools import groupby
 from msgspec import UNSET, UnsetType
 
 from tenuto.core import Plan
+from tenuto.core.built_in import has_own_input, template_of
 from tenuto.core.incomplete_joins import join_message
 from tenuto.core.iterations import unended
 from tenuto.core.scope import scope_of
@@ -19,7 +20,7 @@ from tenuto.engine.turns.held import Held
 from tenuto.expr import ExpressionError, Undefined
 from tenuto.model.durations import epoch_ms
 from tenuto.model.errors import NotFound
-from tenuto.model.graph import SubWorkflow, Task
+from tenuto.model.graph import Executed, SubWorkflow
 from tenuto.model.ids import NodeKey, path_of
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import NodeStatus
@@ -203,9 +204,9 @@ def _template(plan: Plan, key: NodeKey) -> JSON | UnsetType:
     """Its input as the definition writes it; unset where the definition says nothing."""
     planned = plan.nodes.get(key.node)
     config = None if planned is None else planned.node.config
-    if not isinstance(config, Task | SubWorkflow) or not config.has_input:
+    if not isinstance(config, Executed | SubWorkflow) or not has_own_input(config):
         return UNSET
-    return config.input
+    return template_of(config)
 
 
 def _outcome(entries: list[Object]) -> Object:
@@ -308,11 +309,11 @@ def _input(
     if found is not UNSET or planned is None or key.node not in held.plan.fixed_inputs:
         return found
     config = planned.node.config
-    assert isinstance(config, Task | SubWorkflow)
-    if not config.has_input:
+    assert isinstance(config, Executed | SubWorkflow)
+    if not has_own_input(config):
         return held.state.input
     try:
-        template = held.plan.template(key.node, "input", config.input)
+        template = held.plan.input_template(key.node, config)
         value = template.render(scope_of(held.plan, held.state, None))
     except ExpressionError:
         return UNSET

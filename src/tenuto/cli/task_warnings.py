@@ -18,6 +18,7 @@ from tenuto.cli.positions import Located
 from tenuto.cli.sources import Source
 from tenuto.cli.task_modules import load_tasks
 from tenuto.definition.literal_inputs import literal_input_problems
+from tenuto.definition.secret_places import secret_places, secret_problems
 from tenuto.definition.task_places import misspelling_of, task_places
 from tenuto.model.errors import Problem, TenutoError
 from tenuto.model.json import Object
@@ -101,3 +102,15 @@ def with_task_warnings(source: Source, known: Known) -> Source:
     if source.flow is not None:
         found = [*source.flow.located(found)]
     return replace(source, problems=(*source.problems, *misspelled(source, known), *found))
+
+
+async def with_secret_warnings(source: Source, space: Workspace) -> Source:
+    """The same, with warnings for secrets that there are not, or that may not be sent there."""
+    places = [] if source.definition is None else secret_places(source.definition)
+    if not places:
+        return source
+    known = {each.name: each.destinations for each in await space.secrets.list()}
+    found = secret_problems(places, known)
+    if source.flow is not None:
+        found = [*source.flow.located(found)]
+    return replace(source, problems=(*source.problems, *found))

@@ -11,6 +11,7 @@ from tenuto.cli import exits
 from tenuto.cli.backends.engine import engine
 from tenuto.cli.backends.late_store import refuse_memory
 from tenuto.cli.backends.reader import described, make_room, reading, require_there
+from tenuto.cli.backends.recorded import recorded_here
 from tenuto.cli.views.terminal import say, show, show_json, talk
 from tenuto.compose import migrate_store as migrate, without_password
 from tenuto.engine.upkeep.differences import Difference
@@ -20,6 +21,7 @@ from tenuto.model.codes import CATALOGUE
 from tenuto.model.durations import Duration, parse_duration
 from tenuto.model.errors import TenutoError
 from tenuto.model.json import JSON, Object
+from tenuto.model.tenants import DEFAULT_TENANT
 from tenuto.store.parts.instances import Erasure
 
 DIFFERS: Final = "TEN-4007"
@@ -139,6 +141,8 @@ class PruneOptions(Struct, frozen=True, kw_only=True):
     with_dead_letters: bool
     tenant: str | None = None
     """None: every tenant's."""
+    reason: str | None = None
+    """Why, for the audit log."""
 
 
 async def prune(url: str, options: PruneOptions, *, is_json: bool) -> int:
@@ -150,16 +154,29 @@ async def prune(url: str, options: PruneOptions, *, is_json: bool) -> int:
     tenants = None if options.tenant is None else [options.tenant]
     async with engine(url, is_brief=True, is_guest=True, needs_store=_ALONE_TO_PRUNE) as app:
         ours = app.engine
-        gone = {"instances": await ours.upkeep.instances.prune(manner, older_than, tenants)}
-        if tenants is None and not options.dry_run:
-            # These have a time of their own, by which every engine forgets them too.
-            pruned = await ours.upkeep.pruner.run_once()
-            gone |= {
-                "events": pruned.events,
-                "listeners": pruned.listeners,
-                "bulkOperations": pruned.bulk_operations,
-                "testRuns": await ours.test_runs.run_once(),
-            }
+
+        async def forget() -> dict[str, int]:
+            gone = {"instances": await ours.upkeep.instances.prune(manner, older_than, tenants)}
+            if tenants is None and not options.dry_run:
+                # These have a time of their own, by which every engine forgets them too.
+                pruned = await ours.upkeep.pruner.run_once()
+                gone |= {
+                    "events": pruned.events,
+                    "listeners": pruned.listeners,
+                    "bulkOperations": pruned.bulk_operations,
+                    "testRuns": await ours.test_runs.run_once(),
+                }
+            return gone
+
+        if options.dry_run:
+            gone = await forget()
+        else:
+            # The log of the tenant; that of the tenant `default` where it is about all.
+            tenant = options.tenant or DEFAULT_TENANT
+            target = "" if options.tenant is not None else "all tenants"
+            gone = await recorded_here(
+                app, tenant, "prune_instances", target, forget, reason=options.reason
+            )
     if is_json:
         show_json({"forgotten": {**gone}, "dryRun": options.dry_run})
     else:

@@ -11,6 +11,8 @@ import typer
 from typer import TyperException
 
 CODE: Final = "TEN-2640"
+_BARE: Final = "NoArgsIsHelpError"
+"""What the parser raises for a group of commands without any of them."""
 
 OTHER_WORDS: Final = {
     **dict.fromkeys(("emit", "publish", "send", "signal"), "events send"),
@@ -51,7 +53,8 @@ def meant_instead(word: str) -> str | None:
 
 def show_wrong_usage(error: TyperException, words: Sequence[str]) -> None:
     """Print it as JSON if that is asked for; its text is printed at the end of the program."""
-    error.message = _in_words(error.message)
+    is_bare = type(error).__name__ == _BARE
+    error.message = "a command is missing" if is_bare else _in_words(error.message)
     if is_json_asked(words):
         from tenuto.cli.views.terminal import show_json
 
@@ -61,6 +64,10 @@ def show_wrong_usage(error: TyperException, words: Sequence[str]) -> None:
     def show(file: IO[Any] | None = None) -> None:
         del file
         context = getattr(error, "ctx", None)
+        if is_bare and context is not None:
+            # The first thing that is typed: help, and no error.
+            typer.echo(context.get_help(), err=True)
+            return
         if context is not None:
             typer.echo(f"{context.get_usage()}\n", err=True)
         typer.echo(f"error {CODE}  {error.format_message()}", err=True)

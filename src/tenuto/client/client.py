@@ -11,9 +11,11 @@ from typing import Any, Self
 
 import msgspec
 
+from tenuto.client.approvals import RemoteApprovals
 from tenuto.client.audit import RemoteAudit
 from tenuto.client.bulk import RemoteBulk
 from tenuto.client.connection import API, NEXT_AFTER, PATIENCE, Ask, Connection, part
+from tenuto.client.data_sources import RemoteDataQueries, RemoteDataSources
 from tenuto.client.dead_letters import RemoteDeadLetters
 from tenuto.client.instance import RemoteInstance
 from tenuto.client.keys import RemoteKeys
@@ -22,6 +24,7 @@ from tenuto.client.operations import Operations
 from tenuto.client.pages import every, up_to
 from tenuto.client.refusals import error_of
 from tenuto.client.schedules import RemoteCalendars, RemoteSchedules
+from tenuto.client.secrets import RemoteSecrets
 from tenuto.client.shapes import EventAnswer, results_of
 from tenuto.client.task_definitions import RemoteTaskDefinitions
 from tenuto.client.test_runs import RemoteTestRuns
@@ -96,7 +99,14 @@ class Client:
         """What is started at certain times: save, list, get, pause, resume, trigger, backfill."""
         self.calendars = RemoteCalendars(self.operations)
         """Business calendars: save, list, get, days, import_dates, add, remove."""
+        self.data_sources = RemoteDataSources(self.operations)
+        """Databases that data queries read: save, list, get, uses, test, remove."""
+        self.data_queries = RemoteDataQueries(self.operations)
+        """Statements that workflows run by their ids: save, list, get, uses, run, remove."""
+        self.secrets = RemoteSecrets(self.operations)
+        """Values that steps use and no record shows: put, list, page, get, remove."""
         self.workers = RemoteWorkers(self.operations)
+        self.approvals = RemoteApprovals(self.operations)
         """Workers that were seen within the last hour: list, page."""
         self.bulk = RemoteBulk(self.operations)
         """Actions over many instances or dead letters: start, list, get, cancel."""
@@ -285,6 +295,7 @@ class Client:
             waiting_for=which.waiting_for,
             roots=which.roots or None,
             parent_id=which.parent_id,
+            text=which.text,
             variables=None if variables is None else msgspec.json.encode(variables).decode(),
             limit=limit,
             cursor=cursor,

@@ -18,6 +18,7 @@ from tenuto.model.edited import EditedInput
 from tenuto.model.executions import Heartbeat
 from tenuto.model.json import Object
 from tenuto.model.task_definition import TaskDefinition
+from tenuto.workspace.data_values import QueryRun, SavedDataQuery, SavedDataSource, SourceTest
 from tenuto.workspace.schedule_values import (
     ImportedDates,
     SavedCalendar,
@@ -26,6 +27,7 @@ from tenuto.workspace.schedule_values import (
     TickRecord,
     WorkingSpan,
 )
+from tenuto.workspace.secret_values import Secret
 from tenuto.workspace.values import (
     BulkOperation,
     DeclaredTask,
@@ -187,6 +189,7 @@ class Operations(OperationsBase):
         waiting_for: str | None = None,
         roots: bool | None = None,
         parent_id: str | None = None,
+        text: str | None = None,
         full: bool | None = None,
         tenant: str | None = None,
         variables: str | None = None,
@@ -212,6 +215,7 @@ class Operations(OperationsBase):
                 "waitingFor": waiting_for,
                 "roots": roots,
                 "parentId": parent_id,
+                "text": text,
                 "full": full,
                 "tenant": tenant,
                 "variables": variables,
@@ -450,7 +454,7 @@ class Operations(OperationsBase):
     async def list_bulks(
         self, *, limit: int | None = None, cursor: str | None = None
     ) -> Page[BulkOperation]:
-        """List bulk operations, newest first."""
+        """List bulk operations, newest first; without `instances:read`, the backfills alone."""
         return await self._page(Page[BulkOperation], "/instances/bulk", limit, cursor)
 
     async def get_bulk(self, id: str) -> BulkOperation:
@@ -847,6 +851,31 @@ class Operations(OperationsBase):
             may_overlap=True,
         )
 
+    async def put_secret(
+        self, name: str, *, value: str, destinations: Sequence[str] | None = None
+    ) -> Secret:
+        """Store a secret, new or not; attempts that start from now on get this value."""
+        return await self._ask(
+            Secret,
+            "PUT",
+            f"/secrets/{part(name)}",
+            fields={"value": value, "destinations": destinations},
+        )
+
+    async def list_secrets(
+        self, *, limit: int | None = None, cursor: str | None = None
+    ) -> Page[Secret]:
+        """List secrets, ordered by name: when they were changed, by whom, and what uses them."""
+        return await self._page(Page[Secret], "/secrets", limit, cursor)
+
+    async def get_secret(self, name: str) -> Secret:
+        """Get a secret, without its value: when it was changed, by whom, and what uses it."""
+        return await self._ask(Secret, "GET", f"/secrets/{part(name)}")
+
+    async def remove_secret(self, name: str, *, force: bool | None = None) -> None:
+        """Remove a secret that nothing uses; with `force` also one that is used."""
+        await self._do("DELETE", f"/secrets/{part(name)}", query={"force": force})
+
     async def add_task(self, body: TaskDefinition) -> DeclaredTask:
         """Declare a task that workers claim, or that is pushed to an address."""
         return await self._ask(DeclaredTask, "POST", "/tasks", body=body, is_repeatable=False)
@@ -1114,10 +1143,26 @@ class Operations(OperationsBase):
             is_repeatable=False,
         )
 
+    async def add_schedule_callback(
+        self, *, schedule_id: str, payload: Any, expiration_time: datetime | None = None
+    ) -> Object:
+        """Create a URL by which a scheduler elsewhere may time out a step, until it expires."""
+        return await self._ask(
+            Object,
+            "POST",
+            "/schedules/callbacks",
+            fields={
+                "scheduleId": schedule_id,
+                "payload": null(payload),
+                "expirationTime": expiration_time,
+            },
+            is_repeatable=False,
+        )
+
     async def schedule_callback(
         self, *, schedule_id: str, execution_time: datetime, token: str, payload: Any = None
     ) -> Object:
-        """Time out the open wait or attempt that a schedule names."""
+        """Time out the open wait or attempt that the payload of a token names."""
         return await self._ask(
             Object,
             "POST",
@@ -1342,6 +1387,96 @@ class Operations(OperationsBase):
     async def get_attention(self, *, hours: int | None = None, limit: int | None = None) -> Object:
         """Get what needs attention: failures, dead letters, breakers, approvals, schedules."""
         return await self._ask(Object, "GET", "/attention", query={"hours": hours, "limit": limit})
+
+    async def add_data_query(self, body: Any) -> SavedDataQuery:
+        """Save a new data query; without an id it gets a free one, made of its name."""
+        return await self._ask(
+            SavedDataQuery, "POST", "/data-queries", body=body, is_repeatable=False
+        )
+
+    async def list_data_queries(
+        self, *, limit: int | None = None, cursor: str | None = None
+    ) -> Page[SavedDataQuery]:
+        """List data queries, ordered by id."""
+        return await self._page(Page[SavedDataQuery], "/data-queries", limit, cursor)
+
+    async def get_data_query(
+        self, id: str, *, include: Literal["uses"] | None = None
+    ) -> SavedDataQuery:
+        """Get a data query."""
+        return await self._ask(
+            SavedDataQuery, "GET", f"/data-queries/{part(id)}", query={"include": include}
+        )
+
+    async def put_data_query(
+        self, id: str, body: Any, *, if_match: str | None = None
+    ) -> SavedDataQuery:
+        """Save a data query, new or not; with If-Match only the version that it names."""
+        return await self._ask(
+            SavedDataQuery,
+            "PUT",
+            f"/data-queries/{part(id)}",
+            headers={"if-match": if_match},
+            body=body,
+            is_repeatable=if_match is None,
+        )
+
+    async def remove_data_query(self, id: str) -> None:
+        """Remove a data query that no workflow runs."""
+        await self._do("DELETE", f"/data-queries/{part(id)}")
+
+    async def run_data_query(self, id: str, *, args: Mapping[str, Any] = {}) -> QueryRun:
+        """Try a data query: its rows, or the failure that a step would have."""
+        return await self._ask(
+            QueryRun,
+            "POST",
+            f"/data-queries/{part(id)}/run",
+            fields={"args": args},
+            is_repeatable=False,
+        )
+
+    async def add_data_source(self, body: Any) -> SavedDataSource:
+        """Save a new data source; without an id it gets a free one, made of its name."""
+        return await self._ask(
+            SavedDataSource, "POST", "/data-sources", body=body, is_repeatable=False
+        )
+
+    async def list_data_sources(
+        self, *, limit: int | None = None, cursor: str | None = None
+    ) -> Page[SavedDataSource]:
+        """List data sources, ordered by id."""
+        return await self._page(Page[SavedDataSource], "/data-sources", limit, cursor)
+
+    async def get_data_source(
+        self, id: str, *, include: Literal["uses"] | None = None
+    ) -> SavedDataSource:
+        """Get a data source; a password is never part of it."""
+        return await self._ask(
+            SavedDataSource, "GET", f"/data-sources/{part(id)}", query={"include": include}
+        )
+
+    async def put_data_source(
+        self, id: str, body: Any, *, if_match: str | None = None
+    ) -> SavedDataSource:
+        """Save a data source, new or not; with If-Match only the version that it names."""
+        return await self._ask(
+            SavedDataSource,
+            "PUT",
+            f"/data-sources/{part(id)}",
+            headers={"if-match": if_match},
+            body=body,
+            is_repeatable=if_match is None,
+        )
+
+    async def remove_data_source(self, id: str) -> None:
+        """Remove a data source that no data query names."""
+        await self._do("DELETE", f"/data-sources/{part(id)}")
+
+    async def test_data_source(self, id: str) -> SourceTest:
+        """Connect to the database of a data source, and say what it is, or why that failed."""
+        return await self._ask(
+            SourceTest, "POST", f"/data-sources/{part(id)}/test", may_overlap=True
+        )
 
     async def me(self) -> Object:
         """Who the credential of this request belongs to, and how to get one."""

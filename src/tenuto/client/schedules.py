@@ -46,9 +46,9 @@ class RemoteSchedules:
         given = document if isinstance(document, dict) else {}
         id = given.get("id", given.get("scheduleId"))
         if isinstance(id, str) and id:
-            put = self._operations.put_schedule(id, document, if_match=_tag(only_after))
-            return await _of_input(put)
-        return await _of_input(self._operations.add_schedule(document))
+            put = self._operations.put_schedule(id, document, if_match=tag_of(only_after))
+            return await of_input(put)
+        return await of_input(self._operations.add_schedule(document))
 
     async def get(self, id: str) -> SavedSchedule:
         """A schedule, and how it stands; NotFound."""
@@ -168,9 +168,9 @@ class RemoteCalendars:
         """
         id = document.get("id") if isinstance(document, dict) else None
         if isinstance(id, str) and id:
-            put = self._operations.put_calendar(id, document, if_match=_tag(only_after))
-            return await _of_input(put)
-        return await _of_input(self._operations.add_calendar(document))
+            put = self._operations.put_calendar(id, document, if_match=tag_of(only_after))
+            return await of_input(put)
+        return await of_input(self._operations.add_calendar(document))
 
     async def get(self, id: str, version: int | None = None) -> SavedCalendar:
         """A calendar as it was saved; the newest version unless one is given. NotFound."""
@@ -202,7 +202,7 @@ class RemoteCalendars:
         """
         aware(start, "from")
         adding = self._operations.add_working_time(id, from_=start, duration=duration)
-        return await _of_input(adding)
+        return await of_input(adding)
 
     async def between(self, id: str, start: datetime, end: datetime) -> WorkingSpan:
         """The working time between two moments; NotFound."""
@@ -219,7 +219,7 @@ class RemoteCalendars:
         return await every(self._operations.list_calendars)
 
 
-async def _of_input(asked: Coroutine[Any, Any, T]) -> T:
+async def of_input(asked: Coroutine[Any, Any, T]) -> T:
     """The answer; problems that definitions can have too are those of an input here."""
     try:
         return await asked
@@ -229,5 +229,6 @@ async def _of_input(asked: Coroutine[Any, Any, T]) -> T:
         raise refused from None
 
 
-def _tag(version: int | None) -> str | None:
+def tag_of(version: int | None) -> str | None:
+    """The value of If-Match for a version; None: without one."""
     return None if version is None else f'"{version}"'

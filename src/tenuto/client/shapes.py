@@ -98,6 +98,7 @@ class InstanceItem(Struct, frozen=True, kw_only=True, rename="camel"):
     cancellation: Any = None
     parent_id: str | None = None
     rerun_of: str | None = None
+    schedule: Any = None
 
     def summary(self) -> Summary:
         """The same, as the app's lists show it."""
@@ -120,5 +121,6 @@ class InstanceItem(Struct, frozen=True, kw_only=True, rename="camel"):
             parent_id=self.parent_id,
             root_id=self.root_id,
             rerun_of=self.rerun_of,
+            schedule=self.schedule,
             tenant=self.tenant,
         )

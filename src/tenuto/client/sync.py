@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tenuto.client.approvals import RemoteApprovals
 from tenuto.client.audit import RemoteAudit
 from tenuto.client.blocking import (
     ClientFace,
@@ -17,12 +18,14 @@ from tenuto.client.blocking import (
 from tenuto.client.bulk import RemoteBulk
 from tenuto.client.client import Client
 from tenuto.client.connection import NEXT_AFTER, PATIENCE
+from tenuto.client.data_sources import RemoteDataQueries, RemoteDataSources
 from tenuto.client.dead_letters import RemoteDeadLetters
 from tenuto.client.instance import RemoteInstance
 from tenuto.client.keys import RemoteKeys
 from tenuto.client.listeners import RemoteSubscriptions, RemoteWebhooks
 from tenuto.client.operations import Operations
 from tenuto.client.schedules import RemoteCalendars, RemoteSchedules
+from tenuto.client.secrets import RemoteSecrets
 from tenuto.client.task_definitions import RemoteTaskDefinitions
 from tenuto.client.test_runs import RemoteTestRuns
 from tenuto.client.workers import RemoteWorkers
@@ -137,11 +140,51 @@ class SyncCalendars(Face[RemoteCalendars]):
     uses = waited(RemoteCalendars.uses)
 
 
+class SyncDataSources(Face[RemoteDataSources]):
+    """Databases that data queries read: PostgreSQL, MySQL, SQLite."""
+
+    get = waited(RemoteDataSources.get)
+    list = waited(RemoteDataSources.list)
+    page = waited(RemoteDataSources.page)
+    remove = waited(RemoteDataSources.remove)
+    save = waited(RemoteDataSources.save)
+    test = waited(RemoteDataSources.test)
+    uses = waited(RemoteDataSources.uses)
+
+
+class SyncDataQueries(Face[RemoteDataQueries]):
+    """Statements with named parameters, which workflows run by their ids."""
+
+    get = waited(RemoteDataQueries.get)
+    list = waited(RemoteDataQueries.list)
+    page = waited(RemoteDataQueries.page)
+    remove = waited(RemoteDataQueries.remove)
+    run = waited(RemoteDataQueries.run)
+    save = waited(RemoteDataQueries.save)
+    uses = waited(RemoteDataQueries.uses)
+
+
+class SyncSecrets(Face[RemoteSecrets]):
+    """Values that steps use and no record shows; no method gives one back."""
+
+    get = waited(RemoteSecrets.get)
+    list = waited(RemoteSecrets.list)
+    page = waited(RemoteSecrets.page)
+    put = waited(RemoteSecrets.put)
+    remove = waited(RemoteSecrets.remove)
+
+
 class SyncWorkers(Face[RemoteWorkers]):
     """Workers that were seen within the last hour."""
 
     list = waited(RemoteWorkers.list)
     page = waited(RemoteWorkers.page)
+
+
+class SyncApprovals(Face[RemoteApprovals]):
+    """Decisions that instances wait for."""
+
+    page = waited(RemoteApprovals.page)
 
 
 class SyncBulk(Face[RemoteBulk]):
@@ -255,6 +298,10 @@ class SyncOperations(Face[Operations]):
     import_calendar_dates = waited(Operations.import_calendar_dates)
     add_working_time = waited(Operations.add_working_time)
     get_working_time = waited(Operations.get_working_time)
+    put_secret = waited(Operations.put_secret)
+    list_secrets = waited(Operations.list_secrets)
+    get_secret = waited(Operations.get_secret)
+    remove_secret = waited(Operations.remove_secret)
     add_task = waited(Operations.add_task)
     list_tasks = waited(Operations.list_tasks)
     get_task = waited(Operations.get_task)
@@ -271,6 +318,7 @@ class SyncOperations(Face[Operations]):
     task_callback = waited(Operations.task_callback)
     add_event_callback = waited(Operations.add_event_callback)
     event_callback = waited(Operations.event_callback)
+    add_schedule_callback = waited(Operations.add_schedule_callback)
     schedule_callback = waited(Operations.schedule_callback)
     list_dead_letters = waited(Operations.list_dead_letters)
     group_dead_letters = waited(Operations.group_dead_letters)
@@ -294,6 +342,18 @@ class SyncOperations(Face[Operations]):
     docs = waited(Operations.docs)
     list_approvals = waited(Operations.list_approvals)
     get_attention = waited(Operations.get_attention)
+    add_data_query = waited(Operations.add_data_query)
+    list_data_queries = waited(Operations.list_data_queries)
+    get_data_query = waited(Operations.get_data_query)
+    put_data_query = waited(Operations.put_data_query)
+    remove_data_query = waited(Operations.remove_data_query)
+    run_data_query = waited(Operations.run_data_query)
+    add_data_source = waited(Operations.add_data_source)
+    list_data_sources = waited(Operations.list_data_sources)
+    get_data_source = waited(Operations.get_data_source)
+    put_data_source = waited(Operations.put_data_source)
+    remove_data_source = waited(Operations.remove_data_source)
+    test_data_source = waited(Operations.test_data_source)
     me = waited(Operations.me)
     get_settings = waited(Operations.get_settings)
     get_logs = waited(Operations.get_logs)
@@ -332,8 +392,16 @@ class SyncClient(ClientFace):
         """What is started at certain times: workflows, tasks and callbacks."""
         self.calendars = SyncCalendars(self._loop, client.calendars)
         """Business calendars: weekly hours, holidays and dates, in versions."""
+        self.data_sources = SyncDataSources(self._loop, client.data_sources)
+        """Databases that data queries read: PostgreSQL, MySQL, SQLite."""
+        self.data_queries = SyncDataQueries(self._loop, client.data_queries)
+        """Statements with named parameters, which workflows run by their ids."""
+        self.secrets = SyncSecrets(self._loop, client.secrets)
+        """Values that steps use and no record shows; no method gives one back."""
         self.workers = SyncWorkers(self._loop, client.workers)
         """Workers that were seen within the last hour."""
+        self.approvals = SyncApprovals(self._loop, client.approvals)
+        """Decisions that instances wait for."""
         self.bulk = SyncBulk(self._loop, client.bulk)
         """Actions over many instances or dead letters: durable, with progress."""
         self.test_runs = SyncTestRuns(self._loop, client.test_runs)

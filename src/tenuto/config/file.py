@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from tenuto.model.errors import InvalidInput, NotFound, Problem
 
-_TABLE = re.compile(r"\s*\[\s*([\w.\s-]+?)\s*\]\s*(?:#.*)?$")
+_TABLE = re.compile(r"\s*\[\s*([\w.\s-]+?)\s*(?:\.\s*[\"'][^\]]*)?\]\s*(?:#.*)?$")
 _KEY = re.compile(r"\s*([\w.-]+)\s*=")
 
 
@@ -21,8 +21,8 @@ class Found(NamedTuple):
     place: str
 
 
-def read_file(path: Path) -> dict[str, Found]:
-    """Setting → value; NotFound, InvalidInput."""
+def read_file(path: Path, tables: Collection[str] = ()) -> dict[str, Found]:
+    """Setting → value; NotFound, InvalidInput. The value of `tables` is a whole table."""
     try:
         text = path.read_text("utf-8")
         document = tomllib.loads(text)
@@ -41,13 +41,16 @@ def read_file(path: Path) -> dict[str, Found]:
         )
         raise InvalidInput(f"{path} is not TOML", [problem]) from error
     lines = _lines(text)
-    return {name: Found(value, _place(path, name, lines)) for name, value in _flat("", document)}
+    found = _flat("", document, tables)
+    return {name: Found(value, _place(path, name, lines)) for name, value in found}
 
 
-def _flat(prefix: str, table: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+def _flat(
+    prefix: str, table: Mapping[str, object], tables: Collection[str]
+) -> Iterator[tuple[str, object]]:
     for key, value in table.items():
-        if isinstance(value, dict):
-            yield from _flat(f"{prefix}{key}.", value)
+        if isinstance(value, dict) and prefix + key not in tables:
+            yield from _flat(f"{prefix}{key}.", value, tables)
         else:
             yield prefix + key, value
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import cache
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_origin
 
 from msgspec import Struct, structs
 
@@ -25,6 +25,11 @@ class Setting(NamedTuple):
     def variable(self) -> str:
         """Its name in the environment."""
         return PREFIX + self.name.replace(".", "_").upper()
+
+    @property
+    def is_table(self) -> bool:
+        """Whether its value is a table whose names a user chooses; in the environment JSON."""
+        return get_origin(self.type) is Mapping
 
 
 @cache

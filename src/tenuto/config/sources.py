@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final, get_args, get_origin
+from typing import Any, Final, cast, get_args, get_origin
 
 import msgspec
 from msgspec import Struct
@@ -16,6 +16,7 @@ from msgspec import Struct
 from tenuto.config.config import Config
 from tenuto.config.file import Found, read_file
 from tenuto.config.names import PREFIX, Setting, sections, settings, value_of
+from tenuto.engine.settings import Settings
 from tenuto.model.errors import InvalidInput, Problem
 from tenuto.model.json_words import in_json_words
 
@@ -51,7 +52,7 @@ def read_config(
     chosen: dict[str, object] = {}
     origins: dict[str, str] = {}
     layers = (
-        {} if file is None else read_file(file),
+        {} if file is None else read_file(file, _tables()),
         _of_environment(environment),
         {name: Found(value, _flag(name)) for name, value in flags.items() if value is not None},
     )
@@ -63,10 +64,10 @@ def read_config(
                 continue
             try:
                 chosen[name] = _read(setting, found.value)
-            except msgspec.ValidationError as error:
+            except msgspec.DecodeError as error:
                 problems.append(_wrong(name, found, error))
             origins[name] = found.place
-    problems += _missing(chosen)
+    problems += [*_missing(chosen), *_unusable(chosen, origins)]
     if problems:
         raise InvalidInput("the configuration cannot be used", problems)
     return Effective(_config(chosen), {name: origins.get(name, DEFAULT) for name in settings()})
@@ -90,6 +91,8 @@ def _read(setting: Setting, value: object) -> object:
     if isinstance(value, str):
         if is_list:
             value = value.replace(",", " ").split()
+        elif setting.is_table:
+            return msgspec.json.decode(value or "{}", type=setting.type)
         elif not value and type(None) in get_args(setting.type):
             value = None
         return msgspec.convert(value, setting.type, strict=False)
@@ -130,6 +133,27 @@ def _missing(chosen: Mapping[str, object]) -> Iterator[Problem]:
         )
 
 
+def _unusable(chosen: Mapping[str, object], origins: Mapping[str, str]) -> Iterator[Problem]:
+    """Settings whose values have the right type, and cannot be used all the same."""
+    for field in ("private_networks", "private_databases"):
+        name = f"engine.{field}"
+        if name not in chosen:
+            continue
+        try:
+            Settings(**{field: cast("Any", chosen[name])})
+        except ValueError as error:
+            yield Problem(
+                code="TEN-2632",
+                path=origins[name],
+                message=f"{name}: {error}",
+                advice="List names of hosts and networks, such as erp.internal and 10.1.0.0/16.",
+            )
+
+
+def _tables() -> set[str]:
+    return {name for name, setting in settings().items() if setting.is_table}
+
+
 def _unknown(name: str, found: Found) -> Problem:
     names: Callable[[Setting], str] = lambda each: (  # noqa: E731
         each.variable if name.startswith(PREFIX) else each.name
@@ -143,7 +167,7 @@ def _unknown(name: str, found: Found) -> Problem:
     )
 
 
-def _wrong(name: str, found: Found, error: msgspec.ValidationError) -> Problem:
+def _wrong(name: str, found: Found, error: msgspec.DecodeError) -> Problem:
     # The given value is not repeated: it may be a secret in the wrong place.
     return Problem(
         code="TEN-2632",

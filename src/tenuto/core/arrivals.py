@@ -31,7 +31,7 @@ def arrived(plan: Plan, state: InstanceState, key: NodeKey, source: str | None) 
     elif join.taken:
         state.ready = with_key(state.ready, key)
     elif not may_arrive(plan, state, key):
-        state.doomed = with_key(state.doomed, key)
+        state.unreachable = with_key(state.unreachable, key)
 
 
 def may_arrive(plan: Plan, state: InstanceState, key: NodeKey) -> bool:

@@ -9,6 +9,7 @@ from typing import Literal
 
 from msgspec import UNSET, UnsetType
 
+from tenuto.core.built_in import task_id_of
 from tenuto.core.cancelling import cancelled
 from tenuto.core.child_start import order_child
 from tenuto.core.dead_letter import keep_dead_letter
@@ -17,7 +18,7 @@ from tenuto.core.delay import hold
 from tenuto.core.moments import Moments, UnknownCalendar, unknown_calendar
 from tenuto.core.outcome import NOT_KNOWN, Ran, complete, expression_failure, fail
 from tenuto.core.state import InstanceState, NodeState, attempt_of
-from tenuto.core.task_input import render_input
+from tenuto.core.task_input import GivenInput, render_input
 from tenuto.expr import ExpressionError
 from tenuto.model.effects import StartAttempt
 from tenuto.model.entries import NodeDispatched, NodeFailed, RetryScheduled, SystemSet
@@ -29,7 +30,7 @@ from tenuto.model.failure import (
     UNKNOWN_HANDLE,
     Failure,
 )
-from tenuto.model.graph import DEFAULT, ERROR, SubWorkflow, Task
+from tenuto.model.graph import DEFAULT, ERROR, Executed, SubWorkflow, Task
 from tenuto.model.ids import NodeKey, idempotency_key
 from tenuto.model.inputs import AttemptLost, TaskFailed, TaskSucceeded
 from tenuto.model.json import JSON
@@ -40,6 +41,7 @@ from tenuto.model.policy import (
     RetryPolicy,
     TaskPolicy,
 )
+from tenuto.model.secret_place import SecretPlace
 from tenuto.model.status import NodeStatus
 from tenuto.model.working_time import BusinessDuration, WorkingDuration
 
@@ -47,7 +49,7 @@ _MOST_UNITS = 100_000
 """More days than that are longer than any delay."""
 
 
-def begin(d: Deciding, key: NodeKey, config: Task | SubWorkflow) -> None:
+def begin(d: Deciding, key: NodeKey, config: Executed | SubWorkflow) -> None:
     """Order the first attempt of a task or a child, or the first since it was re-opened."""
     attempt = attempt_of(d.state, key)
     given = d.state.nodes.get(key)
@@ -56,27 +58,29 @@ def begin(d: Deciding, key: NodeKey, config: Task | SubWorkflow) -> None:
         again(d, key, attempt)
         return
     try:
-        value = render_input(d, key, config)
+        rendered = render_input(d, key, config)
     except ExpressionError as error:
         fail(d, key, attempt, expression_failure(error))
         return
     policy = _policy(d, config)
-    if (misfit := d.misfit(policy.check_input, value)) is not None:
+    # An input with secrets is checked where they are filled in.
+    check = None if rendered.secrets else policy.check_input
+    if (misfit := d.misfit(check, rendered.value)) is not None:
         fail(d, key, attempt, misfit)
         return
-    kept = UNSET if key.node in d.plan.fixed_inputs else value
-    if not _dispatch(d, key, config, attempt, kept):
+    kept = UNSET if key.node in d.plan.fixed_inputs else rendered.value
+    if not _dispatch(d, key, config, attempt, kept, secrets=rendered.secrets):
         return
-    if isinstance(config, Task):
-        d.order(_start(d, key, attempt, value, policy))
-    else:
+    if isinstance(config, SubWorkflow):
         order_child(d, key)
+    else:
+        d.order(_start(d, key, attempt, rendered, policy))
 
 
 def again(d: Deciding, key: NodeKey, attempt: int) -> None:
     """Order a further attempt, with the input that the first one had."""
     config = d.plan[key.node].node.config
-    assert isinstance(config, Task | SubWorkflow)
+    assert isinstance(config, Executed | SubWorkflow)
     if not _dispatch(d, key, config, attempt):
         return
     if isinstance(config, SubWorkflow):
@@ -88,9 +92,11 @@ def again(d: Deciding, key: NodeKey, attempt: int) -> None:
 def _dispatch(
     d: Deciding,
     key: NodeKey,
-    config: Task | SubWorkflow,
+    config: Executed | SubWorkflow,
     attempt: int,
     input: JSON | UnsetType = UNSET,
+    *,
+    secrets: tuple[SecretPlace, ...] = (),
 ) -> bool:
     """Record that an attempt is ordered; False: the node has failed, since its calendar is gone."""
     moments = Moments(d)
@@ -99,7 +105,7 @@ def _dispatch(
     except UnknownCalendar as error:
         fail(d, key, attempt, unknown_calendar(error))
         return False
-    is_task = isinstance(config, Task)
+    is_task = not isinstance(config, SubWorkflow)
     d.emit(
         NodeDispatched(
             at=d.now,
@@ -111,6 +117,7 @@ def _dispatch(
             # That of a child counts from when the child is started.
             timeout_at=timeout_at if is_task else None,
             calendars=moments.calendars if is_task else (),
+            secrets=secrets,
         )
     )
     return True
@@ -119,11 +126,14 @@ def _dispatch(
 def start_attempt(d: Deciding, key: NodeKey) -> StartAttempt:
     """The order that runs the newest attempt of a node."""
     config = d.plan[key.node].node.config
-    assert isinstance(config, Task)
+    assert isinstance(config, Executed)
     node = d.state.nodes[key]
-    value = render_input(d, key, config) if node.input is UNSET else node.input
-    policy = d.policies.policy(config.task_id)
-    return _start(d, key, node.attempt, value, policy)
+    given = (
+        render_input(d, key, config)
+        if node.input is UNSET
+        else GivenInput(node.input, node.secrets)
+    )
+    return _start(d, key, node.attempt, given, _policy(d, config))
 
 
 def succeeded(d: Deciding, report: TaskSucceeded) -> Rejection | None:
@@ -135,10 +145,11 @@ def succeeded(d: Deciding, report: TaskSucceeded) -> Rejection | None:
             keep_dead_letter(d, key, report.attempt, "late-result", output=report.output)
         return refused
     config = d.plan.nodes[key.node].node.config
-    if not isinstance(config, Task):
+    if not isinstance(config, Executed):
         return Rejection(code=STALE, message=f"{key.node} is no task")
-    if report.handle != DEFAULT and report.handle not in (ERROR, *config.handles):
-        names = ", ".join(("default", *config.handles))
+    handles = _handles(config)
+    if report.handle != DEFAULT and report.handle not in (ERROR, *handles):
+        names = ", ".join(("default", *handles))
         failure = Failure(
             code=UNKNOWN_HANDLE,
             message=f"the task answered with handle {report.handle!r}; this step has {names}",
@@ -147,7 +158,7 @@ def succeeded(d: Deciding, report: TaskSucceeded) -> Rejection | None:
         )
         fail(d, key, report.attempt, failure, output=report.output, ran=_ran(report))
         return None
-    check = d.policies.policy(config.task_id).check_output
+    check = _policy(d, config).check_output
     if (misfit := d.misfit(check, report.output)) is not None:
         fail(d, key, report.attempt, misfit, output=report.output, ran=_ran(report))
         return None
@@ -169,7 +180,9 @@ def failed(d: Deciding, report: TaskFailed) -> Rejection | None:
     key = NodeKey(report.node, report.iteration)
     refused = _refuse_stale(d, key, report.attempt)
     if refused is None:
-        tried_in_vain(d, key, report.attempt, report.error, _ran(report))
+        tried_in_vain(
+            d, key, report.attempt, report.error, _ran(report), retry_after=report.retry_after
+        )
     return refused
 
 
@@ -203,8 +216,13 @@ def tried_in_vain(
     attempt: int,
     failure: Failure,
     ran: Ran = NOT_KNOWN,
+    *,
+    retry_after: timedelta | None = None,
 ) -> None:
-    """An attempt failed: try again later, as the policy allows, or give up."""
+    """An attempt failed: try again later, as the policy allows, or give up.
+
+    The next one waits `retry_after` at least, but no longer than the policy's longest delay.
+    """
     node = d.state.nodes[key]
     policy = d.plan.retry_of(d.plan[key.node].node, d.policies)
     # An attempt may know of the end before this instance has asked it to stop.
@@ -226,7 +244,8 @@ def tried_in_vain(
         return
     moments = Moments(d)
     try:
-        due = retry_at(moments, d, policy, idempotency_key(d.state.id, key), failures)
+        name = idempotency_key(d.state.id, key)
+        due = retry_at(moments, d, policy, name, failures, retry_after=retry_after)
     except UnknownCalendar as error:
         details: JSON = {"error": {"code": failure.code, "message": failure.message}}
         fail(d, key, attempt, unknown_calendar(error, details), ran=ran)
@@ -258,13 +277,24 @@ def timeout_of(d: Deciding, node: NodeState, patience: timedelta | BusinessDurat
 
 
 def retry_at(
-    moments: Moments, d: Deciding, policy: RetryPolicy, key: str, failures: int
+    moments: Moments,
+    d: Deciding,
+    policy: RetryPolicy,
+    key: str,
+    failures: int,
+    *,
+    retry_after: timedelta | None = None,
 ) -> datetime:
-    """When the attempt after `failures` failures is ordered; UnknownCalendar."""
+    """When the attempt after `failures` failures is ordered; UnknownCalendar.
+
+    It waits `retry_after` at least, but no longer than the policy's longest delay.
+    """
     if not isinstance(policy, BusinessRetryPolicy):
-        return d.now + backoff(policy, key, failures)
+        delay = backoff(policy, key, failures)
+        return d.now + max(delay, min(retry_after or delay, policy.max_delay))
     longest = moments.after(policy.longest, policy.calendar)
-    return min(moments.after(business_backoff(policy, key, failures), policy.calendar), longest)
+    due = min(moments.after(business_backoff(policy, key, failures), policy.calendar), longest)
+    return due if retry_after is None else max(due, min(d.now + retry_after, longest))
 
 
 def business_backoff(policy: BusinessRetryPolicy, key: str, failures: int) -> WorkingDuration:
@@ -399,25 +429,31 @@ def _ran(report: TaskSucceeded | TaskFailed) -> Ran:
     return Ran(report.execution_time, report.worker)
 
 
-def _policy(d: Deciding, config: Task | SubWorkflow) -> TaskPolicy:
+def _policy(d: Deciding, config: Executed | SubWorkflow) -> TaskPolicy:
+    """That of the task; built-in ones and children have none of their own."""
     return d.policies.policy(config.task_id) if isinstance(config, Task) else NO_POLICY
 
 
+def _handles(config: Executed) -> tuple[str, ...]:
+    return config.handles if isinstance(config, Task) else ()
+
+
 def _start(
-    d: Deciding, key: NodeKey, attempt: int, value: JSON, policy: TaskPolicy
+    d: Deciding, key: NodeKey, attempt: int, given: GivenInput, policy: TaskPolicy
 ) -> StartAttempt:
     node = d.plan.nodes[key.node].node
     config = node.config
-    assert isinstance(config, Task)
+    assert isinstance(config, Executed)
     patience, heartbeat_timeout = d.plan.patience_with(node, config, policy)
     return StartAttempt(
         node=key.node,
         iteration=key.iteration,
         attempt=attempt,
-        task_id=config.task_id,
-        input=value,
+        task_id=task_id_of(config),
+        input=given.value,
         idempotency_key=idempotency_key(d.state.id, key),
         timeout=timeout_of(d, d.state.nodes[key], patience),
         heartbeat_timeout=heartbeat_timeout,
-        handles=config.handles,
+        handles=_handles(config),
+        secrets=given.secrets,
     )

@@ -130,7 +130,7 @@ def _parent(d: Deciding, key: NodeKey, attempt: int) -> Parent:
 
 def _input(d: Deciding, key: NodeKey, config: SubWorkflow) -> JSON:
     node = d.state.nodes[key]
-    return render_input(d, key, config) if node.input is UNSET else node.input
+    return render_input(d, key, config).value if node.input is UNSET else node.input
 
 
 def _config(d: Deciding, key: NodeKey) -> SubWorkflow:

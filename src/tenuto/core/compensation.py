@@ -18,7 +18,8 @@ from tenuto.core.moments import Moments, UnknownCalendar, unknown_calendar
 from tenuto.core.outcome import expression_failure
 from tenuto.core.plan import Plan
 from tenuto.core.state import Compensation, InstanceState
-from tenuto.core.undo_plan import has_undo, is_wanted, own_input, plan_undo, undo_input
+from tenuto.core.task_input import GivenInput
+from tenuto.core.undo_plan import has_undo, is_wanted, own_input, plan_undo, undo_given
 from tenuto.expr import ExpressionError
 from tenuto.model.effects import (
     DropDeadLetters,
@@ -58,6 +59,7 @@ from tenuto.model.inputs import (
 )
 from tenuto.model.json import JSON
 from tenuto.model.policy import LOSSES_UNTIL_POISON, NO_POLICY, TaskPolicy
+from tenuto.model.secret_place import SecretPlace
 from tenuto.model.status import NodeStatus, Status
 
 Report = TaskSucceeded | TaskFailed | AttemptLost
@@ -116,7 +118,7 @@ def retry_asked(d: Deciding, asked: CompensationRetryAsked) -> Rejection | None:
             return Rejection(code=CANNOT_GO_ON, message=message)
         else:
             d.order(DropDeadLetters(node=item.step_id, iteration=item.iteration))
-            d.emit(_dispatched(d, item, error.attempt + 1, asked.input))
+            d.emit(_dispatched(d, item, error.attempt + 1, asked.input, _secrets_of(d, item)))
             d.order(start_attempt(d))
         return None
     message = f"there is no compensation {asked.step_id} that was given up"
@@ -228,8 +230,12 @@ def start_attempt(d: Deciding) -> StartAttempt:
     work = undoing.work
     assert work is not None
     item = undoing.plan[undoing.current]
-    value = undo_input(d.plan, d.state, item) if work.input is UNSET else work.input
-    return _start(d, item, work.attempt, value)
+    given = (
+        undo_given(d.plan, d.state, item)
+        if work.input is UNSET
+        else GivenInput(work.input, work.secrets)
+    )
+    return _start(d, item, work.attempt, given)
 
 
 def break_off(d: Deciding, failure: Failure) -> None:
@@ -279,13 +285,14 @@ def _begin(d: Deciding, item: PlannedUndo, attempt: int) -> None:
         _ask_child(d, item, attempt)
         return
     try:
-        value = undo_input(d.plan, d.state, item)
+        given = undo_given(d.plan, d.state, item)
     except ExpressionError as error:
         _give_up(d, item, attempt, expression_failure(error))
         return
     step = d.plan.undo_steps[item.step_id]
-    check = _policy(d, item).check_input
-    if (misfit := d.misfit(check, value)) is not None:
+    # An input with secrets is checked where they are filled in.
+    check = None if given.secrets else _policy(d, item).check_input
+    if (misfit := d.misfit(check, given.value)) is not None:
         _give_up(d, item, attempt, misfit)
         return
     try:
@@ -293,9 +300,9 @@ def _begin(d: Deciding, item: PlannedUndo, attempt: int) -> None:
     except UnknownCalendar as error:
         _give_up(d, item, attempt, unknown_calendar(error))
         return
-    kept = value if step.has_input else UNSET
-    d.emit(_dispatched(d, item, attempt, kept))
-    d.order(_start(d, item, attempt, value))
+    kept = given.value if step.has_input else UNSET
+    d.emit(_dispatched(d, item, attempt, kept, given.secrets))
+    d.order(_start(d, item, attempt, given))
 
 
 def _again(d: Deciding, item: PlannedUndo, attempt: int) -> None:
@@ -438,7 +445,11 @@ def _note(
 
 
 def _dispatched(
-    d: Deciding, item: PlannedUndo, attempt: int, input: JSON | UnsetType = UNSET
+    d: Deciding,
+    item: PlannedUndo,
+    attempt: int,
+    input: JSON | UnsetType = UNSET,
+    secrets: tuple[SecretPlace, ...] = (),
 ) -> CompensationDispatched:
     moments = Moments(d)
     timeout = None if item.is_child else d.plan.undo_steps[item.step_id].timeout
@@ -455,6 +466,7 @@ def _dispatched(
         policy=_policy(d, item).version,
         timeout_at=timeout_at,
         calendars=moments.calendars,
+        secrets=secrets,
     )
 
 
@@ -464,7 +476,15 @@ def _policy(d: Deciding, item: PlannedUndo) -> TaskPolicy:
     return d.policies.policy(d.plan.undo_steps[item.step_id].task_id)
 
 
-def _start(d: Deciding, item: PlannedUndo, attempt: int, value: JSON) -> StartAttempt:
+def _secrets_of(d: Deciding, item: PlannedUndo) -> tuple[SecretPlace, ...]:
+    """The places of secrets that an edited input keeps where it still has their names."""
+    try:
+        return undo_given(d.plan, d.state, item).secrets
+    except ExpressionError:
+        return ()
+
+
+def _start(d: Deciding, item: PlannedUndo, attempt: int, given: GivenInput) -> StartAttempt:
     step, work = d.plan.undo_steps[item.step_id], _of(d).work
     assert work is not None
     patience, heartbeat_timeout = d.plan.undo_patience(step, _policy(d, item))
@@ -473,11 +493,12 @@ def _start(d: Deciding, item: PlannedUndo, attempt: int, value: JSON) -> StartAt
         iteration=item.iteration,
         attempt=attempt,
         task_id=step.task_id,
-        input=value,
+        input=given.value,
         idempotency_key=idempotency_key(d.state.id, item.key),
         timeout=timeout_of(d, work, patience),
         heartbeat_timeout=heartbeat_timeout,
         handles=(),
+        secrets=given.secrets,
     )
 
 

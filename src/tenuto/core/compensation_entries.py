@@ -79,6 +79,7 @@ def _dispatched(state: InstanceState, entry: CompensationDispatched) -> None:
             started_at=entry.at,
             timeout_at=entry.timeout_at,
             input=entry.input,
+            secrets=entry.secrets,
             child_id=state.nodes[item.undone].child_id if item.is_child else None,
         )
     else:

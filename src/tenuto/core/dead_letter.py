@@ -6,12 +6,13 @@ from typing import Literal
 
 from msgspec import UNSET
 
+from tenuto.core.built_in import task_id_of
 from tenuto.core.deciding import Deciding
 from tenuto.core.task_input import render_input
 from tenuto.expr import ExpressionError
 from tenuto.model.effects import KeepDeadLetter
 from tenuto.model.failure import EXPRESSION_ERROR, Failure
-from tenuto.model.graph import Task
+from tenuto.model.graph import Executed
 from tenuto.model.ids import NodeKey
 from tenuto.model.json import JSON
 
@@ -27,14 +28,14 @@ def keep_dead_letter(
 ) -> None:
     """Order that a task's failure, or a result that came too late, be kept."""
     config = d.plan[key.node].node.config
-    if isinstance(config, Task):
+    if isinstance(config, Executed):
         d.order(
             KeepDeadLetter(
                 kind=kind,
                 node=key.node,
                 iteration=key.iteration,
                 attempt=attempt,
-                task_id=config.task_id,
+                task_id=task_id_of(config),
                 input=_input(d, key, config, error),
                 error=error,
                 output=output,
@@ -42,7 +43,7 @@ def keep_dead_letter(
         )
 
 
-def _input(d: Deciding, key: NodeKey, config: Task, error: Failure | None) -> JSON:
+def _input(d: Deciding, key: NodeKey, config: Executed, error: Failure | None) -> JSON:
     """What the task was given; None where it never got so far, or where it has been let go."""
     node = d.state.nodes[key]
     if node.input is not UNSET:
@@ -51,6 +52,6 @@ def _input(d: Deciding, key: NodeKey, config: Task, error: Failure | None) -> JS
     if is_unmade or key.node not in d.plan.fixed_inputs:
         return None
     try:
-        return render_input(d, key, config)
+        return render_input(d, key, config).value
     except ExpressionError:
         return None

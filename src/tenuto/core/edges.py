@@ -2,7 +2,7 @@
 
 An edge arrives once: *taken* or *dead*. A node with one incoming edge follows it. A join fires
 once: "all" when every edge has arrived and one was taken, "at least n" on the n-th taken one; when
-that can no longer be, the node is doomed. An edge that arrives at a join that has fired, at a
+that can no longer be, the node is unreachable. An edge that arrives at a join that has fired, at a
 cancelled node, or in an iteration that failed or was cancelled, changes nothing. A loop over
 arrivals begins with the first taken edge, and the others are further items (`core.arrivals`).
 """
@@ -60,7 +60,7 @@ def _arrive(
         if fires:
             state.ready = with_key(state.ready, target)
         elif fails:
-            state.doomed = with_key(state.doomed, target)
+            state.unreachable = with_key(state.unreachable, target)
 
 
 def _is_over(plan: Plan, state: InstanceState, key: NodeKey) -> bool:

@@ -14,7 +14,7 @@ from tenuto.core.state import InstanceState
 from tenuto.model.effects import ClearTimer, CloseWait, StopAttempt
 from tenuto.model.entries import NodeFailed, StatusChanged, SystemSet
 from tenuto.model.failure import INTERNAL, TOO_LARGE, Failure, LastError
-from tenuto.model.graph import Task
+from tenuto.model.graph import Executed
 from tenuto.model.ids import NodeKey
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import TRANSITIONS, NodeStatus, Status
@@ -87,7 +87,7 @@ def quarantine(d: Deciding, message: str, code: str = INTERNAL) -> None:
         end_child(d, node)
         if node.listens:
             d.order(CloseWait(**place, event_id=None))
-        elif node.is_in_flight and isinstance(d.plan[key.node].node.config, Task):
+        elif node.is_in_flight and isinstance(d.plan[key.node].node.config, Executed):
             d.order(StopAttempt(**place, attempt=node.attempt, grace=d.plan.cancel_grace))
     for timer_key, timer in sorted(d.state.timers.items()):
         if timer_key.node:

@@ -16,7 +16,14 @@ from tenuto.core.explain_steps import Steps
 from tenuto.core.plan import Plan
 from tenuto.core.state import Compensation, InstanceState
 from tenuto.core.view import compensation_view, error_view
-from tenuto.model.causes import Breaker, Cause, CauseKind, Estimate, Explanation
+from tenuto.model.causes import (
+    Breaker,
+    Cause,
+    CauseKind,
+    Estimate,
+    Explanation,
+    RequestWait,
+)
 from tenuto.model.durations import iso
 from tenuto.model.failure import (
     IN_THE_DEFINITION,
@@ -62,12 +69,18 @@ class Facts(Struct, frozen=True, gc=False, kw_only=True):
     quarantine: Quarantined | None = None
     breakers: Mapping[str, Breaker] = {}
     """Open breakers of push targets, by the ids of their tasks."""
+    waits: Mapping[tuple[str, str, int], RequestWait] = {}
+    """Attempts (node, iteration, attempt) whose requests may not be sent yet."""
     takers: Mapping[str, int] = {}
     """By task id, how many connected workers take a task that waits."""
     estimates: Mapping[str, Estimate] = {}
     """By step, how long earlier attempts ran."""
     meant: Mapping[str, str] = {}
     """By the id of a task that nothing takes, a known one that it may be a misspelling of."""
+    queued_ticks: int = 0
+    """How many later ticks of its schedule wait for its end, as far as they were counted."""
+    queued: frozenset[tuple[str, str, int]] = frozenset()
+    """Attempts (node, iteration, attempt) in this process that wait for a place to run in."""
 
 
 def explain(plan: Plan, state: InstanceState, facts: Facts) -> Explanation:
@@ -82,8 +95,7 @@ def explain(plan: Plan, state: InstanceState, facts: Facts) -> Explanation:
         instance_id=state.id,
         status=state.status,
         summary=_summary(causes),
-        causes=(*causes, *slas),
-        schedule=state.schedule,
+        causes=(*causes, *slas, *_schedule(state, facts)),
     )
 
 
@@ -104,6 +116,24 @@ def _slas(plan: Plan, state: InstanceState, facts: Facts) -> list[Cause]:
     return _steps(plan, state, facts).slas() if state.sla and not state.has_ended else []
 
 
+def _schedule(state: InstanceState, facts: Facts) -> list[Cause]:
+    """The tick of a schedule that started it; it holds nothing up."""
+    tick = state.schedule
+    if tick is None:
+        return []
+    message = f"schedule {tick.id} started it for {iso(tick.nominal)}"
+    if facts.queued_ticks == 1:
+        message += "; 1 later tick waits for its end"
+    elif facts.queued_ticks:
+        message += f"; {facts.queued_ticks} later ticks wait for its end"
+    details: Object = {"scheduleId": tick.id, "nominal": iso(tick.nominal)}
+    if facts.queued_ticks:
+        details["queued"] = facts.queued_ticks
+    return [
+        Cause(kind=CauseKind.SCHEDULE, message=message, since=state.created_at, details=details)
+    ]
+
+
 def _steps(plan: Plan, state: InstanceState, facts: Facts) -> Steps:
     return Steps(
         plan,
@@ -114,11 +144,13 @@ def _steps(plan: Plan, state: InstanceState, facts: Facts) -> Steps:
         facts.children,
         facts.policies,
         facts.breakers,
+        facts.waits,
         facts.takers,
         facts.estimates,
         facts.owner not in _NO_OWNER,
         facts.meant,
         facts.now,
+        facts.queued,
     )
 
 

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from tenuto.calendars.words import local_text
 from tenuto.core.arrivals import may_arrive
+from tenuto.core.built_in import JAVASCRIPT_TASK, task_id_of
 from tenuto.core.incomplete_joins import join_message, missing_steps
 from tenuto.core.plan import Plan
 from tenuto.core.scope import scope_of
@@ -17,18 +18,31 @@ from tenuto.core.state import Compensation, InstanceState, NodeState
 from tenuto.core.view import error_view
 from tenuto.core.wait import arms_of, correlation_id_of
 from tenuto.expr import ExpressionError
-from tenuto.model.causes import Breaker, Cause, CauseKind, Estimate, Explanation
+from tenuto.model.causes import (
+    Breaker,
+    Cause,
+    CauseKind,
+    Estimate,
+    Explanation,
+    RequestWait,
+)
 from tenuto.model.durations import iso
-from tenuto.model.graph import Approval, Delay, EventWait, SubWorkflow, Task
+from tenuto.model.graph import Approval, Delay, EventWait, Executed, SubWorkflow, Task
 from tenuto.model.ids import NodeKey, around
 from tenuto.model.inputs import TimerKey, TimerKind
 from tenuto.model.json import JSON, Object
-from tenuto.model.policy import NO_POLICIES, BusinessRetryPolicy, Policies
+from tenuto.model.policy import NO_POLICIES, NO_POLICY, BusinessRetryPolicy, Policies
 from tenuto.model.status import NodeStatus
 from tenuto.model.working_time import BusinessDuration, WorkingDuration, in_words
 
 MOST_CAUSES = 20
 """So many steps are explained in one place: in the instance, or in one loop."""
+
+_OBSTACLES = {
+    "breaker": (CauseKind.BREAKER, "the circuit breaker of {} is open"),
+    "rate": (CauseKind.RATE_LIMIT, "its request waits for the rate limit of {}"),
+    "concurrency": (CauseKind.SLOT, "its request waits until one of those to {} has ended"),
+}
 
 
 class Steps(Struct, frozen=True):
@@ -42,12 +56,14 @@ class Steps(Struct, frozen=True):
     children: Mapping[str, Explanation]
     policies: Policies
     breakers: Mapping[str, Breaker]
+    waits: Mapping[tuple[str, str, int], RequestWait]
     takers: Mapping[str, int]
     estimates: Mapping[str, Estimate]
     has_process: bool
     """Whether the process that its tasks run in is there, as far as is known."""
     meant: Mapping[str, str]
     now: datetime
+    queued: frozenset[tuple[str, str, int]]
 
     def open(self) -> list[Cause]:
         """What each of them waits for, the oldest first."""
@@ -355,10 +371,12 @@ class Steps(Struct, frozen=True):
     def _running(self, key: NodeKey, node: NodeState) -> Cause:
         planned = self.plan[key.node].node
         config = planned.config
-        if isinstance(config, Task):
-            policy = self.policies.policy(config.task_id)
+        if isinstance(config, Executed):
+            policy = NO_POLICY
+            if isinstance(config, Task):
+                policy = self.policies.policy(config.task_id)
             patience, _ = self.plan.patience_with(planned, config, policy)
-            return self._attempt(key, node, config.task_id, patience)
+            return self._attempt(key, node, task_id_of(config), patience)
         if isinstance(config, SubWorkflow):
             return Cause(
                 kind=CauseKind.CHILD,
@@ -379,6 +397,17 @@ class Steps(Struct, frozen=True):
         token = self.jobs.get((key.node, key.iteration, node.attempt))
         since = node.dispatched_at or node.started_at
         details: Object = {"attempt": node.attempt, "taskId": task_id}
+        if (wait := self.waits.get((key.node, key.iteration, node.attempt))) is not None:
+            kind, message = _OBSTACLES[wait.obstacle]
+            return Cause(
+                kind=kind,
+                message=message.format(wait.target),
+                step_id=key.node,
+                iteration=key.iteration,
+                since=wait.since,
+                until=wait.until,
+                details={**details, "target": wait.target},
+            )
         breaker = self.breakers.get(task_id)
         if token == 0 and breaker is not None:
             return Cause(
@@ -410,6 +439,17 @@ class Steps(Struct, frozen=True):
             return Cause(
                 kind=CauseKind.RUNNING,
                 message=f"attempt {node.attempt} does not run until a process goes on with it",
+                step_id=key.node,
+                iteration=key.iteration,
+                since=since,
+                details=details,
+            )
+        if (key.node, key.iteration, node.attempt) in self.queued:
+            is_code = task_id == JAVASCRIPT_TASK
+            place = "process of the sandbox" if is_code else "thread or process of its program"
+            return Cause(
+                kind=CauseKind.SLOT,
+                message=f"attempt {node.attempt} waits for a {place}",
                 step_id=key.node,
                 iteration=key.iteration,
                 since=since,

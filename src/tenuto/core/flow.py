@@ -1,4 +1,4 @@
-"""Advances an instance as far as possible: begins ready nodes, skips doomed ones."""
+"""Advances an instance as far as possible: begins ready nodes, skips unreachable ones."""
 
 from __future__ import annotations
 
@@ -94,14 +94,14 @@ def _read_enough(d: Deciding) -> None:
 def _follow(d: Deciding) -> bool:
     """Do some of what follows; False: there is nothing."""
     state = d.state
-    if state.doomed:
-        _skip_doomed(d)
+    if state.unreachable:
+        _skip_unreachable(d)
     if state.enough:
         loop.end_early(d)
     elif state.ready:
         _begin_ready(d)
-    elif state.doomed:
-        pass  # what was skipped doomed others
+    elif state.unreachable:
+        pass  # a skipped node made others unreachable
     elif state.quiet:
         loop.end_quiet_iterations(d)
     elif state.short:
@@ -111,11 +111,11 @@ def _follow(d: Deciding) -> bool:
     return True
 
 
-def _skip_doomed(d: Deciding) -> None:
-    for key in _in_order(d, d.state.doomed):
+def _skip_unreachable(d: Deciding) -> None:
+    for key in _in_order(d, d.state.unreachable):
         if not d.has_room:
             return
-        if key in d.state.doomed:
+        if key in d.state.unreachable:
             pass_over(d, key, "dead-path")
 
 
@@ -152,7 +152,7 @@ def _begin(d: Deciding, key: NodeKey) -> None:
 
 def _begin_config(d: Deciding, key: NodeKey, config: Config) -> None:
     match config:
-        case Task():
+        case Task() | JavaScript() | DataQuery() | Http():
             attempt.begin(d, key, config)
         case EventWait():
             wait.begin(d, key, config)
@@ -170,9 +170,6 @@ def _begin_config(d: Deciding, key: NodeKey, config: Config) -> None:
             approval.begin(d, key, config)
         case Start() | End() | Condition() | Terminate():
             _finish_at_once(d, key, config)
-        case JavaScript() | DataQuery() | Http():
-            message = f"{key.node}: a definition with {type(config).__name__} is refused at start"
-            raise AssertionError(message)
         case _:
             assert_never(config)
 

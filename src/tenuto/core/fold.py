@@ -11,6 +11,7 @@ from tenuto.core import (
     node_entries as nodes,
     sla_entries as sla,
 )
+from tenuto.core.due_order import NONE_DUE
 from tenuto.core.keys import with_key
 from tenuto.core.plan import Plan
 from tenuto.core.reopening import retry_requested
@@ -165,7 +166,7 @@ def _status_changed(state: InstanceState, entry: StatusChanged) -> None:
         state.completed_at = entry.at
         if state.timers:
             # The deadline; of a quarantined instance, any timer.
-            state.timers, state.near_timers = {}, 0
+            state.timers, state.near_timers, state.sla_order = {}, 0, NONE_DUE
 
 
 def _pause_requested(state: InstanceState, entry: PauseRequested) -> None:

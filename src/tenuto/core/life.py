@@ -45,7 +45,7 @@ def close_node(
     state.nodes = with_item(state.nodes, key, node)
     if before is None:
         state.ready = without_key(state.ready, key)
-        state.doomed = without_key(state.doomed, key)
+        state.unreachable = without_key(state.unreachable, key)
         return
     state.open -= 1
     state.running -= before.is_in_flight

@@ -126,7 +126,7 @@ def _end_early(d: Deciding, key: NodeKey) -> None:
 def _has_more(d: Deciding, place: NodeKey) -> bool:
     """Whether a node of an iteration is about to begin, or to be skipped."""
     inside = (NodeKey(name, place.iteration) for name in d.plan.nodes[place.node].body)
-    return any(key in d.state.ready or key in d.state.doomed for key in inside)
+    return any(key in d.state.ready or key in d.state.unreachable for key in inside)
 
 
 def widen(d: Deciding) -> None:

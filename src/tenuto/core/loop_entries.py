@@ -196,7 +196,7 @@ def forget_waiting(plan: Plan, state: InstanceState, iteration: NodeKey) -> None
     for name in plan.nodes[iteration.node].body:
         inner = NodeKey(name, iteration.iteration)
         state.ready = without_key(state.ready, inner)
-        state.doomed = without_key(state.doomed, inner)
+        state.unreachable = without_key(state.unreachable, inner)
 
 
 def iterations_of(state: InstanceState, loop: NodeKey) -> list[NodeKey]:

@@ -61,12 +61,14 @@ def dispatched(plan: Plan, state: InstanceState, entry: NodeDispatched) -> None:
             started_at=entry.at,
             timeout_at=entry.timeout_at,
             input=entry.input,
+            secrets=entry.secrets,
         )
         open_node(plan, state, key, node)
     elif before.status is _PENDING:
         node = _beginning(state, key, entry.at)
-        given = node.input if entry.input is UNSET else entry.input
-        begun = replace(node, attempt=entry.attempt, input=given, timeout_at=entry.timeout_at)
+        begun = replace(node, attempt=entry.attempt, timeout_at=entry.timeout_at)
+        if entry.input is not UNSET:
+            begun = replace(begun, input=entry.input, secrets=entry.secrets)
         open_node(plan, state, key, begun)
     else:
         node = replace(
@@ -100,6 +102,7 @@ def completed(plan: Plan, state: InstanceState, entry: NodeCompleted) -> None:
         completed_at=entry.at,
         held=None,
         input=UNSET,
+        secrets=(),
         counted=None,
         output=entry.output,
         written=state.version,
@@ -232,6 +235,7 @@ def cancelled(plan: Plan, state: InstanceState, entry: NodeCancelled) -> None:
         status=NodeStatus.CANCELLED,
         completed_at=entry.at,
         input=before.input if is_withdrawn else UNSET,
+        secrets=before.secrets if is_withdrawn else (),
         is_withdrawn=is_withdrawn,
     )
     close_node(plan, state, key, before, node)
@@ -369,6 +373,7 @@ def _beginning(state: InstanceState, key: NodeKey, at: datetime) -> NodeState:
     return replace(
         node,
         input=pending.input,
+        secrets=pending.secrets,
         child_version=pending.child_version,
         given_up=pending.given_up,
     )

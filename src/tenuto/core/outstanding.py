@@ -12,7 +12,7 @@ from tenuto.core.deciding import GO_ON, Deciding
 from tenuto.core.plan import Plan
 from tenuto.core.state import InstanceState
 from tenuto.model.effects import Effect, SetTimer
-from tenuto.model.graph import SubWorkflow, Task
+from tenuto.model.graph import Executed, SubWorkflow
 from tenuto.model.policy import Policies
 
 
@@ -34,7 +34,7 @@ def outstanding_counted(
         if not state.nodes[key].is_in_flight:
             continue
         config = plan[key.node].node.config
-        if isinstance(config, Task):
+        if isinstance(config, Executed):
             d.order(start_attempt(d, key))
         elif isinstance(config, SubWorkflow):
             d.order(resolve_child(d, key))

@@ -12,6 +12,7 @@ from heapq import heappop, heappush
 
 from msgspec import Struct
 
+from tenuto.core.built_in import has_own_input, template_of, timeout_of_type
 from tenuto.expr import (
     Expression,
     ExpressionSyntaxError,
@@ -30,7 +31,9 @@ from tenuto.model.graph import (
     CompensationStep,
     Definition,
     Edge,
+    Executed,
     Graph,
+    JavaScript,
     Loop,
     Node,
     SubWorkflow,
@@ -49,7 +52,7 @@ from tenuto.model.policy import (
     RetryPolicy,
     TaskPolicy,
 )
-from tenuto.model.test_run import Mock, TestRunSpec
+from tenuto.model.test_run import NOT_RUN, Mock, TestRunSpec
 from tenuto.model.working_time import BusinessDuration
 
 _NEVER_CHANGES = (("ctx", "input"), ("workflow", "input"))
@@ -144,8 +147,19 @@ class Plan:
         """Whether its instances have search terms."""
 
     def mock_of(self, step_id: str) -> Mock | None:
-        """The mock that replaces a step in a test run."""
-        return None if self.rehearsal is None else self.rehearsal.mock_of(step_id)
+        """The mock that replaces a step in a test run.
+
+        Code that can call no host runs for real, unless there is a mock for it.
+        """
+        if self.rehearsal is None:
+            return None
+        mock = self.rehearsal.mock_of(step_id)
+        planned = self.nodes.get(step_id)
+        if mock is NOT_RUN and planned is not None:
+            config = planned.node.config
+            if isinstance(config, JavaScript) and not config.allow_hosts:
+                return None
+        return mock
 
     def __getitem__(self, node: str) -> PlannedNode:
         return self.nodes[node]
@@ -165,12 +179,13 @@ class Plan:
         return self._retry
 
     def patience_with(
-        self, node: Node, config: Task, policy: TaskPolicy
+        self, node: Node, config: Executed, policy: TaskPolicy
     ) -> tuple[timedelta | BusinessDuration, timedelta | None]:
         """How long one attempt may run, and how long it may be silent; `policy` is its task's."""
         return (
-            node.timeout or policy.timeout or self.timeout,
-            config.heartbeat_timeout or policy.heartbeat_timeout,
+            node.timeout or policy.timeout or timeout_of_type(config) or self.timeout,
+            (config.heartbeat_timeout if isinstance(config, Task) else None)
+            or policy.heartbeat_timeout,
         )
 
     def undo_retry(self, step_id: str, policies: Policies) -> RetryPolicy:
@@ -219,6 +234,11 @@ class Plan:
         if found is None:
             found = self._templates[node, field] = compile_template(value)
         return found
+
+    def input_template(self, node: str, config: Executed | SubWorkflow) -> Template:
+        """The compiled form of what `node` is given."""
+        found = self._templates.get((node, "input"))
+        return found or self.template(node, "input", template_of(config))
 
     def expression(self, source: str) -> Expression:
         """A compiled expression."""
@@ -284,10 +304,10 @@ class Plan:
         return frozenset(
             name
             for name, planned in self.nodes.items()
-            if isinstance(planned.node.config, Task | SubWorkflow)
+            if isinstance(planned.node.config, Executed | SubWorkflow)
             and (
-                not planned.node.config.has_input
-                or _is_fixed(self.template(name, "input", planned.node.config.input))
+                not has_own_input(planned.node.config)
+                or _is_fixed(self.input_template(name, planned.node.config))
             )
         )
 

@@ -109,6 +109,7 @@ def _reopen(plan: Plan, state: InstanceState, key: NodeKey, node: NodeState) -> 
         attempt=node.attempt + 1,
         opened=node.opened,
         input=node.input,
+        secrets=node.secrets,
         child_version=node.child_version,
         counted=node.counted,
         given_up=(*node.given_up, node.attempt) if _is_unheard(node) else node.given_up,

@@ -143,7 +143,7 @@ def take_over(d: Deciding, asked: Started) -> Rejection | None:
 
 def _skip_dead_paths(d: Deciding, spared: set[str]) -> None:
     """Pass over what can never run, before anything is written that came after it."""
-    while dead := [key for key in d.state.doomed if key.node not in spared]:
+    while dead := [key for key in d.state.unreachable if key.node not in spared]:
         for key in sorted(dead, key=lambda key: d.plan.order_of(key.node)):
             pass_over(d, key, "dead-path")
 

@@ -11,7 +11,7 @@ from tenuto.model.durations import iso
 from tenuto.model.edited import EditedInput
 from tenuto.model.effects import DropDeadLetters
 from tenuto.model.entries import NodeMoment, RetryRequested, StatusChanged
-from tenuto.model.graph import Loop, Task
+from tenuto.model.graph import Executed, Loop
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import RetryAsked
 from tenuto.model.status import NodeStatus, Status
@@ -73,7 +73,7 @@ def _overruns(d: Deciding, loops: list[NodeKey], moments: Moments) -> tuple[Node
 def _drop_dead_letters(d: Deciding) -> None:
     """What failed runs again: should it fail once more, that is kept in its place."""
     for key, node in reopened_by_retry(d.plan, d.state):
-        if node.status is NodeStatus.FAILED and isinstance(d.plan[key.node].node.config, Task):
+        if node.status is NodeStatus.FAILED and isinstance(d.plan[key.node].node.config, Executed):
             d.order(DropDeadLetters(node=key.node, iteration=key.iteration))
 
 
@@ -104,7 +104,7 @@ def _refuse_edit(
 ) -> Rejection | None:
     """An edit must be for a task that runs again: nothing else would use it."""
     if edited is None or (
-        edited.key in reopened and isinstance(d.plan[edited.step_id].node.config, Task)
+        edited.key in reopened and isinstance(d.plan[edited.step_id].node.config, Executed)
     ):
         return None
     message = f"{edited.step_id} is no task that a retry runs again: its input cannot be edited"

@@ -258,6 +258,23 @@ def scope_of(
     return scope
 
 
+def plain_scope(plan: Plan, state: InstanceState, key: NodeKey, roots: Iterable[str]) -> Object:
+    """What expressions of the node `key` see under `roots`, as plain JSON: a copy of all of it."""
+    scope = scope_of(plan, state, key)
+    return {name: _plain(scope[name]) for name in roots}
+
+
+def _plain(value: JSON | Lazy) -> JSON:
+    if not isinstance(value, Lazy):
+        return value
+    found: Object = {}
+    for name in value.keys():  # noqa: SIM118 - it is no dict
+        each = value.get(name)
+        if not isinstance(each, Undefined):
+            found[name] = _plain(each)
+    return found
+
+
 def scope_within(plan: Plan, state: InstanceState, place: NodeKey) -> dict[str, JSON | Lazy]:
     """The roots of an expression inside an iteration, given as its loop and its path."""
     return _roots(Sight(plan, state, place, {}))

@@ -1,4 +1,4 @@
-"""The SLA of an instance or a step: when it should have ended, and what is told if it has not.
+"""The SLA of an instance or a step: when it should have ended, and what is reported if it has not.
 
 It changes nothing else: the instance goes on. It counts from the first beginning, through attempts,
 pauses and a retry by hand, and tells each of its two moments once.
@@ -76,7 +76,8 @@ def notice(d: Deciding, input: Input, *, ends_all: bool) -> None:
     is_of_sla = isinstance(input, TimerDue) and input.key.kind in SLA_TIMERS
     if is_of_sla and not ends_all:
         return
-    for key in sorted((key for key in d.state.sla if _due(d, key)), key=d.plan.place_of):
+    due = {NodeKey(key.node, key.iteration) for key in d.state.sla_order.until(d.now)}
+    for key in sorted(due, key=d.plan.place_of):
         _tell(d, key)
 
 

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import UNSET, Struct
 from msgspec.structs import asdict, replace
 
+from tenuto.core.due_order import due_order
 from tenuto.core.keys import keys_of
 from tenuto.core.maps import as_map
 from tenuto.core.state import (
@@ -25,6 +26,7 @@ from tenuto.core.state import (
     Timer,
     Variable,
 )
+from tenuto.core.timing import SLA_TIMERS
 from tenuto.model.entries import (
     Entry,
     InputSet,
@@ -38,22 +40,25 @@ from tenuto.model.inputs import TimerKey
 from tenuto.model.json import JSON, Object
 from tenuto.model.log import UnknownEntry
 
-SHAPE = 6
+SHAPE = 7
 """The number of the shape that is written; one that is greater was written by a newer program.
 
 In 1 there was no `short`: nothing was left over then. In 2 there were no approvals, and nothing
 about undoing. In 3 nothing was kept of work that was taken over, or that was done by a step that
 failed, nor of askings of a parent. In 4 no result was held for a delay that its task asked for, no
 wait took several events, no loop had enough and was left to end, and none took arrivals; a snapshot
-without any of these is still written in that shape, for older programs. In 5 there was no SLA; the
-same holds for one without."""
+without any of these is still written in that shape, for older programs. In 5 there was no SLA, in
+6 no secret in an input; the same holds for one without."""
+_BEFORE_SECRETS = 6
 _BEFORE_SLA = 5
 _BEFORE = 4
 LARGE = 16_384
 """Values whose JSON is longer are left in the log."""
 
 
-_FOLLOWING = ("open", "open_steps", "open_inside", "stopping", "quiet")
+_FOLLOWING = ("open", "open_steps", "open_inside", "stopping", "quiet", "sla_order")
+_RENAMED = "unreachable"
+"""The field that snapshots keep as `doomed`."""
 
 
 class _Beside(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -118,7 +123,7 @@ _Compensation = _form(Compensation, failed=_pairs(int, LastError))
 _Stored = _form(
     InstanceState,
     _Beside,
-    without=_FOLLOWING,
+    without=(*_FOLLOWING, _RENAMED),
     nodes=_pairs(NodeKey, NodeState),
     joins=_pairs(NodeKey, Join),
     ready=list[NodeKey],
@@ -148,9 +153,19 @@ def _is_new(state: InstanceState) -> bool:
     )
 
 
+def _has_secrets(state: InstanceState) -> bool:
+    undoing = state.compensation
+    work = None if undoing is None else undoing.work
+    return (work is not None and bool(work.secrets)) or any(
+        node.secrets for node in state.nodes.values()
+    )
+
+
 def _shape(state: InstanceState) -> int:
-    if state.sla:
+    if _has_secrets(state):
         return SHAPE
+    if state.sla:
+        return _BEFORE_SECRETS
     return _BEFORE_SLA if _is_new(state) else _BEFORE
 
 
@@ -159,7 +174,7 @@ def encode(state: InstanceState) -> bytes:
     fields = asdict(state)
     # Which nodes are open follows from the nodes; the seqs that opened them order them, each once.
     # So does which iterations are quiet, from the iterations.
-    for name in _FOLLOWING:
+    for name in (*_FOLLOWING, _RENAMED):
         del fields[name]
     nodes = sorted(state.nodes.items(), key=lambda item: item[1].opened)
     large = _large_values(state, nodes)
@@ -173,7 +188,7 @@ def encode(state: InstanceState) -> bytes:
         "nodes": nodes,
         "joins": sorted(state.joins.items(), key=lambda item: item[0]),
         "ready": sorted(state.ready),
-        "doomed": sorted(state.doomed),
+        "doomed": sorted(state.unreachable),
         "short": sorted(state.short),
         "enough": sorted(state.enough),
         "arrivals": sorted(state.arrivals.items()),
@@ -236,12 +251,15 @@ def decode(snapshot: bytes, entries: Mapping[int, Entry]) -> InstanceState:
         "nodes": as_map(dict(nodes)),
         "joins": as_map(dict(fields["joins"])),
         "ready": keys_of(fields["ready"]),
-        "doomed": keys_of(fields["doomed"]),
+        _RENAMED: keys_of(fields.pop("doomed")),
         "short": keys_of(fields["short"]),
         "enough": keys_of(fields["enough"]),
         "arrivals": as_map(dict(fields["arrivals"])),
         "timers": as_map(dict(fields["timers"])),
         "sla": as_map(dict(fields["sla"])),
+        "sla_order": due_order(
+            (timer.due, key) for key, timer in fields["timers"] if key.kind in SLA_TIMERS
+        ),
         "variables": as_map(dict(whole(fields["variables"]))),
         "taken_events": as_map(dict.fromkeys(fields["taken_events"])),
     }

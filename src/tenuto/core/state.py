@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 
 from msgspec import UNSET, Struct, UnsetType
 
+from tenuto.core.due_order import NONE_DUE, DueOrder
 from tenuto.core.keys import NO_KEYS, Keys
 from tenuto.model.approvals import People
 from tenuto.model.entries import HeldResult, PlannedUndo, ScheduledBy, SkippedUndo
@@ -22,6 +23,7 @@ from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import TimerKey
 from tenuto.model.json import JSON, Object
 from tenuto.model.policy import NEAR
+from tenuto.model.secret_place import SecretPlace
 from tenuto.model.status import NodeStatus, Status
 
 
@@ -78,6 +80,8 @@ class NodeState(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True)
     """The worker that ran the newest attempt that has ended; None: a process of the service."""
     input: JSON | UnsetType = UNSET
     """The input that was recorded, while a further attempt may need it."""
+    secrets: tuple[SecretPlace, ...] = ()
+    """Where secrets belong in it."""
     output: JSON = None
     written: int = 0
     """The seq of the entry that holds the output."""
@@ -376,7 +380,7 @@ class InstanceState(Struct, gc=False, kw_only=True):
     joins: Mapping[NodeKey, Join]
     ready: Keys
     """Nodes whose join has fired and that have not begun."""
-    doomed: Keys
+    unreachable: Keys
     """Nodes that can never run and have not been skipped yet."""
     quiet: Keys
     """Iterations, each as its loop and its path, of which no node is open."""
@@ -406,6 +410,8 @@ class InstanceState(Struct, gc=False, kw_only=True):
     timers: Mapping[TimerKey, Timer]
     sla: Mapping[NodeKey, SlaState]
     """Of steps that have not ended for good; under no name that of the instance."""
+    sla_order: DueOrder = NONE_DUE
+    """Those of `timers` that are of SLAs, in the order in which they are due."""
     variables: Mapping[str, Variable]
     context_bytes: int = 0
     """How long the JSON of all variables is."""
@@ -445,7 +451,7 @@ class InstanceState(Struct, gc=False, kw_only=True):
     @property
     def is_unsettled(self) -> bool:
         """Whether something follows from it that no decision has come to yet."""
-        is_waiting = bool(self.ready or self.doomed or self.quiet or self.short or self.enough)
+        is_waiting = bool(self.ready or self.unreachable or self.quiet or self.short or self.enough)
         if self.compensation is not None:
             return self.compensation.is_idle
         if self.ending is None and not is_waiting:
@@ -489,8 +495,8 @@ class InstanceState(Struct, gc=False, kw_only=True):
 
     def copied(self) -> InstanceState:
         """A copy to go on from; what it consists of is shared."""
-        if self.ready or self.doomed or self.quiet or self.short or self.enough:
-            self.ready.is_shared = self.doomed.is_shared = True
+        if self.ready or self.unreachable or self.quiet or self.short or self.enough:
+            self.ready.is_shared = self.unreachable.is_shared = True
             self.quiet.is_shared = self.short.is_shared = self.enough.is_shared = True
         copy: InstanceState = self.__copy__()  # type: ignore[attr-defined] # every Struct has it
         return copy
@@ -508,7 +514,7 @@ _BLANK = InstanceState(
     nodes={},
     joins={},
     ready=NO_KEYS,
-    doomed=NO_KEYS,
+    unreachable=NO_KEYS,
     quiet=NO_KEYS,
     short=NO_KEYS,
     enough=NO_KEYS,

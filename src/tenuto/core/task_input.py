@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+from tenuto.core.built_in import has_own_input
 from tenuto.core.deciding import Deciding
 from tenuto.core.scope import scope_of
 from tenuto.expr import CountedScope, Undefined
-from tenuto.model.graph import SubWorkflow, Task
+from tenuto.model.graph import Executed, SubWorkflow
 from tenuto.model.ids import NodeKey
 from tenuto.model.json import JSON
+from tenuto.model.secret_place import SecretPlace
 
 
-def render_input(d: Deciding, key: NodeKey, config: Task | SubWorkflow) -> JSON:
+class GivenInput(NamedTuple):
+    """The input of an attempt, and the places in it where secrets belong."""
+
+    value: JSON
+    secrets: tuple[SecretPlace, ...] = ()
+
+
+def render_input(d: Deciding, key: NodeKey, config: Executed | SubWorkflow) -> GivenInput:
     """The input of a step as the context stands; without one of its own, the workflow's."""
-    if not config.has_input:
-        return d.state.input
+    if not has_own_input(config):
+        return GivenInput(d.state.input)
     # What follows from the instance's own input does so also after its iteration is gone.
     seen_from = None if key.node in d.plan.fixed_inputs else key
     scope = CountedScope(scope_of(d.plan, d.state, seen_from), d.steps)
-    value = d.plan.template(key.node, "input", config.input).render(scope)
-    return None if isinstance(value, Undefined) else value
+    value, secrets = d.plan.input_template(key.node, config).render_with_secrets(scope)
+    return GivenInput(None if isinstance(value, Undefined) else value, secrets)

@@ -31,6 +31,10 @@ def set_timer(state: InstanceState, key: TimerKey, due: datetime | None, at: dat
     timer = Timer(due, at)
     before = state.timers.get(key)
     state.timers = with_item(state.timers, key, timer)
+    if key.kind in SLA_TIMERS:
+        if before is not None:
+            state.sla_order = state.sla_order.without_item((before.due, key))
+        state.sla_order = state.sla_order.with_item((due, key))
     state.near_timers += timer.is_near - (before is not None and before.is_near)
 
 
@@ -40,6 +44,8 @@ def clear_timer(state: InstanceState, key: TimerKey) -> None:
     if before is not None:
         state.timers = without_item(state.timers, key)
         state.near_timers -= before.is_near
+        if key.kind in SLA_TIMERS:
+            state.sla_order = state.sla_order.without_item((before.due, key))
 
 
 def clear_node_timers(state: InstanceState, key: NodeKey, node: NodeState) -> None:

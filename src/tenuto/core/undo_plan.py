@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import Struct
 
 from tenuto.core.plan import Plan
 from tenuto.core.scope import cancellation_view, scope_of
 from tenuto.core.state import InstanceState, NodeState
+from tenuto.core.task_input import GivenInput
 from tenuto.core.view import state_of
-from tenuto.expr import Expression, ExpressionError, Undefined
+from tenuto.expr import Expression, ExpressionError, Rendered, Undefined
 from tenuto.model.entries import PlannedUndo, SkippedUndo
 from tenuto.model.graph import CompensationStep
 from tenuto.model.ids import NodeKey
@@ -84,29 +85,39 @@ def plan_undo(plan: Plan, state: InstanceState) -> UndoPlan:
 
 def undo_input(plan: Plan, state: InstanceState, item: PlannedUndo) -> JSON:
     """What a compensation is given; a condition that cannot be worked out is raised here."""
+    return undo_given(plan, state, item).value
+
+
+def undo_given(plan: Plan, state: InstanceState, item: PlannedUndo) -> GivenInput:
+    """The same, with the places in it where secrets belong."""
     spelled_out = _spelled_out(plan, state, item)
-    return default_input(plan, state, item) if spelled_out is UNSET else spelled_out
+    return GivenInput(default_input(plan, state, item)) if spelled_out is None else spelled_out
 
 
 def shown_input(plan: Plan, state: InstanceState, item: PlannedUndo) -> JSON:
     """The same for a list: a default input without the parts that all items share."""
     spelled_out = _spelled_out(plan, state, item)
-    return own_input(state, item) if spelled_out is UNSET else spelled_out
+    return own_input(state, item) if spelled_out is None else spelled_out.value
 
 
-def _spelled_out(plan: Plan, state: InstanceState, item: PlannedUndo) -> JSON | UnsetType:
-    """The input that a compensation step says it needs; UNSET: it does not say."""
+def _spelled_out(plan: Plan, state: InstanceState, item: PlannedUndo) -> GivenInput | None:
+    """The input that a compensation step says it needs; None: it does not say."""
     step = plan.undo_steps[item.step_id]
     if not step.has_input and step.condition is None:
-        return UNSET
+        return None
     scope = scope_of(plan, state.before_its_end(), item.undone)
     if step.condition is not None:
         plan.expression(step.condition).truthy(scope)
     if not step.has_input:
-        return UNSET
+        return None
     spelled = plan.undo_input(step)
-    value = spelled.evaluate(scope) if isinstance(spelled, Expression) else spelled.render(scope)
-    return None if isinstance(value, Undefined) else value
+    rendered = (
+        Rendered(spelled.evaluate(scope))
+        if isinstance(spelled, Expression)
+        else spelled.render_with_secrets(scope)
+    )
+    value = rendered.value
+    return GivenInput(None if isinstance(value, Undefined) else value, rendered.secrets)
 
 
 def _undoable(plan: Plan, state: InstanceState) -> Iterator[tuple[NodeKey, NodeState]]:

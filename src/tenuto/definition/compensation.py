@@ -9,8 +9,10 @@ from tenuto.definition.expressions import (
     SECRETS,
     check_expression,
     check_template,
+    expression_names_root,
     is_templated,
     note_references,
+    refuse_secret,
 )
 from tenuto.definition.fields import Field, Fields, is_array, is_object
 from tenuto.definition.language_kinds import Expression
@@ -20,6 +22,7 @@ from tenuto.definition.settings import RETRY, TIMEOUT
 from tenuto.expr import compile_expression, is_rooted_path
 from tenuto.model.graph import CompensationStep
 from tenuto.model.json import JSON, Object, kind_of
+from tenuto.model.secret_place import ROOT
 
 
 class CompensationInput:
@@ -27,7 +30,10 @@ class CompensationInput:
 
     def read(self, value: JSON, place: Place) -> object:
         if isinstance(value, str) and not is_templated(value):
-            check_expression(value, place.seeing(SECRETS))
+            if check_expression(value, place.seeing(SECRETS)) and (
+                expression_names_root(value, ROOT)
+            ):
+                refuse_secret(place)
         elif isinstance(value, dict | str):
             check_template(value, place.seeing(SECRETS), has_paths=True)
             _note_paths(value, place)

@@ -9,7 +9,9 @@ from datetime import timedelta
 from typing import cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from tenuto.definition.code_places import CodePlace
 from tenuto.definition.compensation import read_compensation
 from tenuto.definition.dependency_form import is_dependency_form, read_dependencies
 from tenuto.definition.draft import Draft, DraftNode
@@ -44,7 +46,9 @@ MOST_EDGES = 100_000
 MOST_EXPRESSION_CHARACTERS = 1_000_000
 """Of all expressions and templates together, 20 more for each: reading takes some microseconds."""
 
-LATER_RULES = frozenset({"TEN-1025", "TEN-1036", "TEN-1054", "TEN-1056", "TEN-1063"})
+LATER_RULES = frozenset(
+    {"TEN-1025", "TEN-1036", "TEN-1054", "TEN-1056", "TEN-1063", "TEN-1601", "TEN-1602", "TEN-1603"}
+)
 """Problems that are refused only in new definitions: those saved before these rules still run."""
 
 _DEFINITION_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,127}\Z")
@@ -55,6 +59,15 @@ class Checked(Struct, frozen=True, kw_only=True):
 
     definition: Definition | None
     problems: tuple[Problem, ...]
+    code: tuple[CodePlace, ...] = ()
+    """The code in it, which only a sandbox can parse: see `definition/code_places.py`."""
+
+    def with_problems(self, found: Iterable[Problem]) -> Checked:
+        """The same with further problems, of which an error refuses it."""
+        more = tuple(found)
+        is_refused = any(each.severity == "error" for each in more)
+        definition = None if is_refused else self.definition
+        return replace(self, definition=definition, problems=(*self.problems, *more))
 
 
 class DefinitionId(Id):
@@ -131,7 +144,11 @@ def check(
     if is_sound(document, root) and is_object(document, root):
         definition = _compile(document, root, fallback_id, is_saved=is_saved)
     is_refused = report.has_errors and not (is_saved and _breaks_later_rules_only(report))
-    return Checked(definition=None if is_refused else definition, problems=report.problems)
+    return Checked(
+        definition=None if is_refused else definition,
+        problems=report.problems,
+        code=tuple(CodePlace(path, code) for path, code in report.code.items()),
+    )
 
 
 def _breaks_later_rules_only(report: Report) -> bool:

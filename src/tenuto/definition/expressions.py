@@ -11,7 +11,6 @@ from tenuto.expr import (
     Expression,
     ExpressionSyntaxError,
     compile_expression,
-    compile_template,
     is_fixed,
     parse_path,
     references,
@@ -21,6 +20,7 @@ from tenuto.expr import (
 )
 from tenuto.expr.bounds import SOURCE_CHARACTERS
 from tenuto.model.json import JSON
+from tenuto.model.secret_place import ROOT, secret_name
 
 BASE = frozenset({"ctx", "workflow", "steps"})
 """The names that every expression can use."""
@@ -34,7 +34,7 @@ _OF_EACH = 20
 
 EVENT = frozenset({"event"})
 ITERATION = frozenset({"item", "index"})
-SECRETS = frozenset({"secrets"})
+SECRETS = frozenset({ROOT})
 
 
 def check_expression(source: str, place: Place) -> bool:
@@ -67,11 +67,18 @@ def check_template(value: JSON, place: Place, *, has_paths: bool = False) -> Non
     if not faults:
         for where, expression in template_expressions(value, roots=place.roots):
             note_references(expression, place.beyond(where))
+            if ROOT in expression.roots and secret_name(expression.source) is None:
+                refuse_secret(place.beyond(where))
         return
     broken = {(where, fault.position) for where, fault in template_problems(value)}
     for where, fault in faults[:MOST_PROBLEMS]:
         there = place.beyond(where)
         _report(fault, there, "TEN-1031" if (where, fault.position) in broken else "TEN-1032")
+
+
+def refuse_secret(place: Place) -> None:
+    """Report a secret in a form in which it would have to have a value here."""
+    place.wrong("TEN-1660", "a secret stands in an expression, which would need its value")
 
 
 def _warn_of_bare_paths(value: JSON, place: Place) -> None:
@@ -121,11 +128,6 @@ def has_equality_term(source: str, *, fixed: bool = False) -> bool:
     """
     condition = split_condition(source)
     return bool(condition.keeping(is_fixed(condition)).terms if fixed else condition.terms)
-
-
-def names_root(value: JSON, root: str) -> bool:
-    """Whether a template, which has been checked, names `root`."""
-    return root in compile_template(value).roots
 
 
 def expression_names_root(source: str, root: str) -> bool:

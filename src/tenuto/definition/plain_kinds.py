@@ -10,7 +10,7 @@ from tenuto.definition.fields import UNUSABLE, Kind, Unusable, is_array
 from tenuto.definition.report import Place, shown
 from tenuto.model.ids import LONGEST_ID, NAME, too_long
 from tenuto.model.json import JSON, Object, kind_of
-from tenuto.model.own_names import CALLBACK_TASK, CALLBACKS, is_callback
+from tenuto.model.own_names import BUILT_IN, CALLBACK_TASK, CALLBACKS, is_built_in, is_callback
 
 LARGEST_WHOLE = 2**31 - 1
 
@@ -47,12 +47,13 @@ class TaskId(Text):
         text = super().read(value, place)
         if isinstance(text, str):
             check_length(text, place)
-        if text == CALLBACK_TASK and not place.report.is_saved:
-            place.wrong("TEN-1065", f"the task {CALLBACK_TASK!r} is run by schedules alone")
+            if not place.report.is_saved:
+                _refuse_own_task(text, place)
         return text
 
     def schema(self) -> Object:
-        return {**super().schema(), "maxLength": LONGEST_ID, "not": {"const": CALLBACK_TASK}}
+        own: JSON = [{"const": CALLBACK_TASK}, {"pattern": f"^{BUILT_IN}"}]
+        return {**super().schema(), "maxLength": LONGEST_ID, "not": {"anyOf": own}}
 
 
 class WorkflowId(Text):
@@ -239,6 +240,17 @@ def refuse_own_workflow(id: str, place: Place) -> None:
     """Report the id of a workflow that only Tenuto makes and starts."""
     if is_callback(id) and not place.report.is_saved:
         place.wrong("TEN-1065", f"workflows called `{CALLBACKS}…` are those of schedules")
+
+
+def _refuse_own_task(id: str, place: Place) -> None:
+    if id == CALLBACK_TASK:
+        place.wrong("TEN-1065", f"the task {CALLBACK_TASK!r} is run by schedules alone")
+    elif is_built_in(id):
+        place.wrong(
+            "TEN-1065",
+            f"tasks called `{BUILT_IN}…` are those of Tenuto itself",
+            "Write a step of the type JAVASCRIPT, HTTP or DATA_QUERY, or choose another name.",
+        )
 
 
 def check_length(text: str, place: Place) -> None:

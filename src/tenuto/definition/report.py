@@ -57,6 +57,8 @@ class Report:
         self._compared = 0
         self._problems: list[Problem] = []
         self.has_errors = False
+        self.code: dict[str, str] = {}
+        """Paths, each with the code there."""
         self.references: list[tuple[Place, Reference]] = []
         """What the expressions refer to: `("steps", "pay", "output")`, each with its place."""
 

@@ -160,6 +160,11 @@ def given_problems(schema: JSON, value: JSON) -> tuple[Problem, ...]:
     return _problems(schema, value, _GIVEN)
 
 
+def query_problems(schema: JSON, value: JSON) -> tuple[Problem, ...]:
+    """All problems of the arguments of a data query by its `parameters`."""
+    return _problems(schema, value, _ARGUMENTS)
+
+
 class Finding(NamedTuple):
     """The problems of a value, and the steps of work that it took to find them."""
 
@@ -226,6 +231,7 @@ class _Checked(NamedTuple):
 _INPUT = _Checked("input", "$", "TEN-2101", "inputSchema")
 _GIVEN = _Checked("input", "$.input", "TEN-2101", "inputSchema")
 _FORM = _Checked("form", "$.form", "TEN-2110", "formSchema")
+_ARGUMENTS = _Checked("arguments", "$.args", "TEN-2779", "parameters")
 _TASK_INPUT = _Checked("input of the step", "$", "TEN-2112", "inputSchema")
 _TASK_OUTPUT = _Checked("output", "$", "TEN-2113", "outputSchema")
 

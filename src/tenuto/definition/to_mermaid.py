@@ -10,11 +10,14 @@ from tenuto.model.graph import (
     Approval,
     Condition,
     Config,
+    DataQuery,
     Definition,
     Delay,
     Edge,
     End,
     EventWait,
+    Http,
+    JavaScript,
     Loop,
     Node,
     Start,
@@ -23,6 +26,9 @@ from tenuto.model.graph import (
     Terminate,
 )
 from tenuto.model.json import JSON
+
+_LONGEST_LINE = 40
+"""The most characters of code that a box shows."""
 
 
 def to_mermaid(definition: Definition) -> str:
@@ -42,6 +48,12 @@ def what_it_does(node: Node) -> str:
             return f"{tag} {name}"
         case EventWait(event_pattern=str() as pattern):
             return f"{tag} {pattern}"
+        case Http(method=method, url=url):
+            return f"{tag} {method} {url}"
+        case DataQuery(data_query_id=name):
+            return f"{tag} {name}"
+        case JavaScript(code=code):
+            return f"{tag} {_first_line(code)}"
         case Approval(assignees=people):
             named = [name for kind in ("users", "roles") for name in _texts(people.get(kind))]
             return f"{tag} {', '.join(named)}"
@@ -53,6 +65,11 @@ def what_it_does(node: Node) -> str:
             return f"{tag} over {source}"
         case _:
             return tag
+
+
+def _first_line(code: str) -> str:
+    line = next((each.strip() for each in code.splitlines() if each.strip()), "")
+    return line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}…"
 
 
 def _texts(value: JSON) -> list[str]:

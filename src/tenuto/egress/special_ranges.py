@@ -7,7 +7,7 @@ differs between versions of Python, and has no row for the clouds.
 
 from __future__ import annotations
 
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
 IPV4 = (
     "0.0.0.0/8",  # this network
@@ -48,8 +48,20 @@ _OTHER_FORMS = (IPv6Network("::ffff:0:0/96"), IPv6Network("64:ff9b::/96"))
 
 def is_special(address: IPv4Address | IPv6Address) -> bool:
     """Whether an address is in a special-purpose range, in whichever form it is written."""
-    if isinstance(address, IPv4Address):
-        return any(address in each for each in _SPECIAL_4)
-    if any(address in each for each in _OTHER_FORMS):
-        return is_special(IPv4Address(int(address) & 0xFFFF_FFFF))
-    return any(address in each for each in _SPECIAL_6)
+    address = _plain(address)
+    ranges = _SPECIAL_4 if isinstance(address, IPv4Address) else _SPECIAL_6
+    return any(address in each for each in ranges)
+
+
+def plain_address(text: str) -> IPv4Address | IPv6Address | None:
+    """The address that a text is: IPv4, where it leads to one; None if it is no address."""
+    try:
+        return _plain(ip_address(text.partition("%")[0]))
+    except ValueError:
+        return None
+
+
+def _plain(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
+    if isinstance(address, IPv6Address) and any(address in each for each in _OTHER_FORMS):
+        return IPv4Address(int(address) & 0xFFFF_FFFF)
+    return address

@@ -17,6 +17,7 @@ from msgspec import Struct
 from tenuto.encryption.codec import Codec
 from tenuto.encryption.envelope import MARK, beginnings_of, key_id_of
 from tenuto.encryption.errors import CannotOpen, no_keys
+from tenuto.encryption.secret_seals import seals_of
 from tenuto.encryption.store import codec_of
 from tenuto.encryption.values import (
     BLINDED,
@@ -26,6 +27,7 @@ from tenuto.encryption.values import (
     about_event,
     sealed_payload,
 )
+from tenuto.model.secret_place import about as about_secret
 from tenuto.store.parts.sealed import SEALED_COLUMNS, Resealed, SealedColumn, SealedRow
 from tenuto.store.protocol import Store
 
@@ -103,6 +105,8 @@ class _Run:
     def __init__(self, store: Store, codec: Codec, current: str) -> None:
         self._store = store
         self._values = Values(codec)
+        # The key beside a store may have sealed some before there were others.
+        self._secrets = seals_of(store, codec)
         self._current = current
         self.by_key: Counter[str] = Counter()
         self.unreadable: Counter[str] = Counter()
@@ -142,6 +146,10 @@ class _Run:
             sealed = codec.seal(codec.open(payload, of_event), of_event)
             text = base64.b64encode(sealed).decode()
             return Resealed(row.place, value, _encode({SEALED_KEY: text}))
+        if column.name == "secrets":
+            of_secret = about_secret(row.tenant, row.about)
+            plain = self._secrets.open(value, of_secret)
+            return Resealed(row.place, value, codec.seal(plain, of_secret))
         if column.name == "letter_errors":
             plain = codec.open(value[value.index(MARK) :], about)
             return Resealed(row.place, value, self._values.sealed_error(plain, about))

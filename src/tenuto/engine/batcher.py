@@ -47,7 +47,7 @@ class Batcher(Generic[Question, Answer]):
                 for _, answer in waiting:
                     answer.cancel()
                 raise
-            except Exception as error:  # noqa: BLE001 - whoever asked knows what to do about it
+            except Exception as error:  # noqa: BLE001 - callers handle it
                 for _, answer in waiting:
                     if not answer.done():
                         answer.set_exception(error)

@@ -19,13 +19,15 @@ class Bounds(Struct, frozen=True, kw_only=True):
     """With more rows of the log a turn takes no further instance."""
     turn_bytes: int = 4_000_000
     """With more bytes of the log a turn takes no further instance."""
+    shared_bytes: int = 50_000
+    """The same while several tenants are at work: each of them waits for the bytes of others."""
     turn_steps: int = 10_000
     """With more steps of expressions and schemas a turn takes no further instance."""
     shared_steps: int = 1_000
     """The same while several tenants are at work: each of them waits for the steps of others."""
     turn_requests: int = 2_000
     """The most inputs of a kind in one turn; results, timers and mail count together."""
-    turn_share: int = 10
+    turn_share: int = 5
     """The most inputs of each tenant in one turn, about, and half of the most rows, while several
     tenants are at work: each of them waits for the turns of the others."""
     decision_entries: int = MOST_ENTRIES
@@ -55,8 +57,9 @@ class Bounds(Struct, frozen=True, kw_only=True):
     unreadable_kept: int = 10_000
     """The most unreadable instances, and messages, that are remembered; then no further ones are
     claimed."""
-    outbox_events: int = 1_000
-    """The most events of one pass over the outbox; the rest follows with the next."""
+    outbox_events: int = 200
+    """The most events of one pass over the outbox, each counted for every webhook of its tenant;
+    the rest follows with the next."""
     webhooks: int = 64
     """The most webhooks that are served at once; failing ones have slots of their own."""
     failing_webhooks: int = 16

@@ -8,6 +8,7 @@ from collections.abc import Callable, Coroutine
 from datetime import datetime, timedelta
 from typing import TypeVar
 
+from tenuto.built_in.protocol import Executors
 from tenuto.core import Plan, decide
 from tenuto.encryption.errors import no_keys
 from tenuto.encryption.rotation import look_back_again
@@ -20,6 +21,8 @@ from tenuto.engine.membership.membership import Membership
 from tenuto.engine.outbox.outbox import Outbox
 from tenuto.engine.schedules.callbacks import CallbackTask, Origin
 from tenuto.engine.schedules.schedules import Schedules
+from tenuto.engine.secrets.secrets import Secrets
+from tenuto.engine.secrets.vault import Vault
 from tenuto.engine.settings import Settings
 from tenuto.engine.shared import Shared
 from tenuto.engine.test_runs.test_runs import TestRuns
@@ -33,6 +36,7 @@ from tenuto.engine.upkeep.upkeep import Upkeep
 from tenuto.engine.usage import Usage
 from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.model.events import Event
+from tenuto.model.failure import Failure
 from tenuto.model.inputs import (
     AttemptLost,
     Input,
@@ -41,11 +45,13 @@ from tenuto.model.inputs import (
     TaskFailed,
     TaskSucceeded,
 )
+from tenuto.model.json import JSON
 from tenuto.model.status import Status
 from tenuto.ports import Clock, Ids, Sender
 from tenuto.store.parts.turns import EventResult
 from tenuto.store.protocol import Store
 from tenuto.store.row_sizes import RowSizes
+from tenuto.targets.gate import Gate
 from tenuto.tasks.registry import Registry
 
 log = logging.getLogger("tenuto.engine")
@@ -62,7 +68,7 @@ _LAST_WRITES = 10.0
 class Engine:
     """Starts, feeds and stops the parts of one process: everything between API and store."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one for each port
         self,
         store: Store,
         *,
@@ -73,12 +79,21 @@ class Engine:
         sender: Sender | None = None,
         decide: Decide = decide,
         notes: Notes | None = None,
+        executors: Executors | None = None,
+        vault: Vault | None = None,
+        gate: Gate | None = None,
     ) -> None:
         """Without a `sender` webhook deliveries wait for a process that has one.
 
         `decide` is the core, or a wrapper of it. `notes` are where the process notes what it
-        decides on; None: nowhere.
+        decides on; None: nowhere. `executors` do the work of built-in tasks, and are closed with
+        the engine; steps of a type that has none fail. `gate` admits their requests. `vault` has
+        the secrets; None: there are no keys that open them.
         """
+        self.gate = gate or Gate(store, clock, ids)
+        self.vault = vault or Vault(store, clock)
+        self.seals = self.vault.seals
+        self.executors: Executors = executors or {}
         self.settings = settings or Settings()
         self.store = store
         self.callbacks = CallbackTask(
@@ -99,6 +114,7 @@ class Engine:
             ids=ids,
             settings=self.settings,
             died=self._loop_died,
+            executors=self.executors,
         )
         self.usage = Usage(shared)
         self.definitions = Definitions(shared, self.usage.admit_document)
@@ -106,7 +122,14 @@ class Engine:
             store=store, clock=clock, notes=notes or NoNotes(), spawn=shared.background.spawn
         )
         self.turns = Turns(shared, self.definitions, self.quarantine, decide=decide)
-        self.effects = Effects(shared, self.definitions, self.turns, self.usage.stored_lines)
+        self.secrets = Secrets(self.vault, self._input_misfit, self._data_source_of)
+        self.effects = Effects(
+            shared,
+            self.definitions,
+            self.turns,
+            self.usage.stored_lines,
+            secrets=self.secrets,
+        )
         resolver = self.definitions.resolver(self.turns.report)
         self.estimate: StepEstimate = lambda *_: None
         """How long attempts of a step ran in this process, where that is measured."""
@@ -250,6 +273,9 @@ class Engine:
         self._is_open = False
         await self.shared.loops.stop()
         await self.outbox.stop()
+        for executor in self.executors.values():
+            await executor.close()
+        await self.gate.close()
         self.quarantine.close()
         try:
             await self.store.close(self.clock.now(), clean=clean)
@@ -405,6 +431,14 @@ class Engine:
             schedule_id=None if schedule is None else schedule.id,
             at=held.state.created_at,
         )
+
+    def _input_misfit(self, tenant: str, task_id: str, value: JSON) -> Failure | None:
+        check = self.definitions.policies.of(tenant).policy(task_id).check_input
+        return None if check is None else check(value).failure
+
+    async def _data_source_of(self, tenant: str, query_id: str) -> str | None:
+        found = await self.store.seen_by(tenant).data_queries.get(tenant, query_id)
+        return None if found is None else found.data_source_id
 
     async def _callback_secret(self, tenant: str) -> str:
         return await self.schedules.callback_secret(tenant)

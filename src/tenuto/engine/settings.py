@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from tenuto.egress import Allowances
 from tenuto.engine.bounds import DEFAULT_BOUNDS, Bounds
+from tenuto.model.host_limits import HostLimits
 from tenuto.model.policy import (
     DEFAULT_RETRY,
     DEFAULT_TIMEOUT,
@@ -55,6 +58,19 @@ class Settings(Struct, frozen=True, kw_only=True):
     """Whether webhooks may have addresses of no public network, such as this machine."""
     private_targets: bool = False
     """Whether tasks may be pushed to addresses of no public network, such as this machine."""
+    private_databases: Mapping[str, tuple[str, ...]] = {}
+    """Hosts and networks of no public network at which data sources may be, by tenant:
+    `db.internal`, `*.corp.example`, `10.2.0.0/16`. Those of `*` are for every tenant."""
+    data_folder: str | None = None
+    """The folder of SQLite files that data queries may read: `<data_folder>/<tenant>/<file>`; None:
+    data sources are databases on servers alone."""
+    private_networks: Mapping[str, tuple[str, ...]] = {}
+    """Hosts and networks of no public network that http nodes, code, webhooks, callbacks and
+    pushed tasks of a tenant may call: `erp.internal`, `*.corp.example`, `10.1.0.0/16`. Those of `*`
+    are for every tenant."""
+    host_limits: Mapping[str, HostLimits] = {}
+    """Limits of the hosts that http nodes call, by name: `api.example.com`, `*.example.com`, `*`.
+    They hold for each tenant by itself."""
     inbox_retention: float = EVENTS_KEPT.total_seconds()
     """Seconds for which events are kept once their recipients are recorded."""
     instance_retention: float | None = None
@@ -101,3 +117,9 @@ class Settings(Struct, frozen=True, kw_only=True):
             raise ValueError(f"threads is from 1 to {_MOST}")
         if not 1 <= self.store_connections <= _MOST:
             raise ValueError(f"store_connections is from 1 to {_MOST}")
+        self.allowances()
+        Allowances(self.private_databases)
+
+    def allowances(self, *, is_all: bool = False) -> Allowances:
+        """What tenants may call beside the public network; with `is_all` everything."""
+        return Allowances(self.private_networks, is_all=is_all)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from tenuto.built_in.protocol import Executors
 from tenuto.engine.loops import BackgroundTasks, Loops
 from tenuto.engine.outage import Outage
 from tenuto.engine.settings import Settings
+from tenuto.model.own_names import is_built_in
 from tenuto.ports import Clock, Ids
 from tenuto.store.protocol import Store
 from tenuto.tasks.registry import Registry
@@ -25,8 +27,10 @@ class Shared:
         ids: Ids,
         settings: Settings,
         died: Callable[[str, BaseException], None],
+        executors: Executors,
     ) -> None:
         """`died` takes the name of a loop that failed, and the error."""
+        self.executors = executors
         self.store = store
         self.registry = registry
         self.clock = clock
@@ -40,6 +44,8 @@ class Shared:
 
     def is_offered(self, task_id: str) -> bool:
         """Whether a task waits for a worker, or a process, that has it."""
+        if is_built_in(task_id):
+            return False
         return self.settings.unknown_tasks == "wait" and task_id not in self.registry
 
     def is_missing(self, task_id: str) -> bool:

@@ -10,7 +10,7 @@ from asyncio import Future
 from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from tenuto.engine.batcher import Batcher
 from tenuto.engine.engine import Engine
@@ -20,7 +20,7 @@ from tenuto.executions.lease_proof import LeaseProof, lease_over
 from tenuto.executions.recent_claims import ClaimKey, RecentClaims
 from tenuto.executions.repeated_reports import recorded
 from tenuto.executions.report_parser import details_json, outcome_of
-from tenuto.executions.tokens import Purpose, execution_id
+from tenuto.executions.tokens import Purpose, execution_id, has_secrets
 from tenuto.executions.worker_recorder import WorkerRecorder
 from tenuto.model.entries import CompensationFailed, NodeFailed
 from tenuto.model.errors import StoreUnavailable, TenutoError
@@ -34,6 +34,7 @@ from tenuto.model.executions import (
 )
 from tenuto.model.failure import Failure
 from tenuto.model.inputs import AttemptLost, TaskFailed, TaskSucceeded
+from tenuto.model.json import JSON
 from tenuto.model.task_logs import LogChunk
 from tenuto.store.parts.jobs import Beat, Extension, Lease, WorkerClaim
 
@@ -121,9 +122,11 @@ class TaskBroker:
         logs: LogChunk | None = None,
     ) -> Heartbeat:
         """Extend a lease; Conflict when it is over. `logs` are lines of the attempt so far."""
-        text = details_json(details)
         lease = await self._proof.proven(tenant, execution_id, lease_token)
-        self._keep(lease, logs)
+        await self._learn(tenant, [lease_token])
+        secrets = self._engine.secrets
+        text = details_json(secrets.shown(tenant, cast("JSON", details)))
+        self._keep(lease, None if logs is None else secrets.lines(tenant, logs))
         extension = await self._beats.ask(Beat(lease, text))
         if extension is None:
             raise lease_over(execution_id)
@@ -147,6 +150,9 @@ class TaskBroker:
         leases = [
             await self._proof.lease(tenant, each.execution_id, each.lease_token) for each in reports
         ]
+        await self._learn(tenant, [each.lease_token for each in reports])
+        # Before texts are cut: a part of a secret is found less well.
+        reports = [self._engine.secrets.report(tenant, each) for each in reports]
         outcomes = [
             await self._outcome(tenant, lease, each)
             for lease, each in zip(leases, reports, strict=True)
@@ -159,6 +165,11 @@ class TaskBroker:
             await self._result(tenant, report, each)
             for report, each in zip(reports, sent, strict=True)
         ]
+
+    async def _learn(self, tenant: str, tokens: Sequence[str]) -> None:
+        """Know the secrets that attempts were given: another process may have filled them in."""
+        if any(map(has_secrets, tokens)):
+            await self._engine.secrets.learn(tenant)
 
     async def _outcome(
         self, tenant: str, lease: Lease | None, report: TaskReport

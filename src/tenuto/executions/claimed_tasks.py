@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
+from typing import NamedTuple, Protocol
 
 import msgspec
 from msgspec.structs import replace
@@ -26,17 +27,33 @@ from tenuto.model.policy import Policies
 from tenuto.store.parts.jobs import Grant, Lease
 
 
+class Handed(NamedTuple):
+    """A task for a worker, and the order that it was made from."""
+
+    task: ClaimedTask
+    order: StartAttempt
+    lease: Lease
+
+
+class TokenOf(Protocol):
+    """Signs the token of a lease."""
+
+    def __call__(self, lease: Lease, *, has_secrets: bool) -> str: ...
+
+
 def tasks_of(
     held: Held,
     policies: Policies,
     grants: Iterable[Grant],
-    token_of: Callable[[Lease], str],
+    token_of: TokenOf,
     now: datetime,
     *,
     with_outputs: bool = False,
     keeps_logs: bool = False,
-) -> list[ClaimedTask]:
+) -> list[Handed]:
     """The tasks of an instance's jobs that are still outstanding, in the order of the grants.
+
+    Secrets are not filled in yet.
 
     `with_outputs` adds the outputs of earlier steps, or their size if they are too large.
     `keeps_logs`: reports may have lines of the attempt.
@@ -45,25 +62,23 @@ def tasks_of(
         place: claimed(held.plan, order, policies, now)
         for place, order in _orders(held, policies).items()
     }
-    tasks = [
-        _task(
-            held,
-            orders[grant.lease.key[1:]],
-            grant,
-            token_of(grant.lease),
-            now,
-            keeps_logs=keeps_logs,
-        )
-        for grant in grants
-        if grant.lease.key[1:] in orders
-    ]
+    tasks: list[Handed] = []
+    for grant in grants:
+        order = orders.get(grant.lease.key[1:])
+        if order is not None:
+            token = token_of(grant.lease, has_secrets=bool(order.secrets))
+            task = _task(held, order, grant, token, now, keeps_logs=keeps_logs)
+            tasks.append(Handed(task, order, grant.lease))
     if not with_outputs or not tasks:
         return tasks
-    outputs = context_of(held.state).previous_outputs()
+    outputs = context_of(held).previous_outputs()
     size = len(msgspec.json.encode(outputs))
-    if size > MOST_OUTPUT_BYTES:
-        return [replace(each, previous_outputs_bytes=size) for each in tasks]
-    return [replace(each, previous_outputs=outputs) for each in tasks]
+    with_them: Mapping[str, object] = (
+        {"previous_outputs_bytes": size}
+        if size > MOST_OUTPUT_BYTES
+        else {"previous_outputs": outputs}
+    )
+    return [each._replace(task=replace(each.task, **with_them)) for each in tasks]
 
 
 def timeouts_of(
@@ -101,7 +116,7 @@ def _task(
     state = held.state
     overdue = Duration(order.timeout).after(now)
     silence = order.heartbeat_timeout
-    facts = context_for(held.plan, state, order, context_of(state))
+    facts = context_for(held, state, order, context_of(held))
     undo = facts.undo
     return ClaimedTask(
         execution_id=execution_id(grant.lease.key),

@@ -14,17 +14,21 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from tenuto.engine.engine import Engine
 from tenuto.engine.observer import Observer
 from tenuto.engine.turns.draft import Draft
 from tenuto.engine.turns.held import Held
 from tenuto.executions.claim_queue import ClaimQueue, WaitingClaim
-from tenuto.executions.claimed_tasks import tasks_of, timeouts_of
+from tenuto.executions.claimed_tasks import Handed, tasks_of, timeouts_of
 from tenuto.executions.lease_proof import LeaseProof
 from tenuto.executions.recent_claims import ClaimKey, RecentClaims
 from tenuto.executions.worker_recorder import WorkerRecorder
 from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.model.executions import ClaimedTask
+from tenuto.model.failure import Failure
+from tenuto.model.inputs import TaskFailed
 from tenuto.store.errors import CommitUnknown
 from tenuto.store.parts.jobs import Beat, Extension, Grant, Lease, WorkerClaim
 
@@ -204,7 +208,7 @@ class Claims:
         except StoreUnavailable:
             await self._put_back([each.lease for each in grants])
             raise
-        tasks: list[ClaimedTask] = []
+        handed: list[Handed] = []
         unreadable: list[Lease] = []
         for instance_id, of_instance in _by_instance(grants).items():
             found = states.get(instance_id)
@@ -212,7 +216,7 @@ class Claims:
                 sign = partial(tokens.of, claim.claim.tenant)
                 policies = self._engine.policies.of(found.tenant)
                 now = self._engine.clock.now()
-                tasks += tasks_of(
+                handed += tasks_of(
                     found,
                     policies,
                     of_instance,
@@ -227,7 +231,34 @@ class Claims:
                 unreadable += leases
         if unreadable:
             await self._put_back(unreadable)
-        return tasks
+        if not any(each.order.secrets for each in handed):
+            return [each.task for each in handed]
+        try:
+            return [
+                task
+                for each in handed
+                if (task := await self._with_secrets(claim.claim.tenant, each)) is not None
+            ]
+        except StoreUnavailable:
+            await self._put_back([each.lease for each in grants])
+            raise
+
+    async def _with_secrets(self, tenant: str, handed: Handed) -> ClaimedTask | None:
+        """A task with the values of its secrets; None: it has failed, and is not handed over."""
+        task, order, lease = handed
+        if not order.secrets:
+            return task
+        filled = await self._engine.secrets.fill(tenant, order)
+        if not isinstance(filled, Failure):
+            return replace(task, input=filled.value)
+        key = lease.key
+        failed = TaskFailed(
+            node=key.node, iteration=key.iteration, attempt=key.attempt, error=filled
+        )
+        with suppress(TenutoError):
+            # If it is not recorded, the lease lapses and the attempt is handed out again.
+            await self._engine.report(key.instance_id, failed, lease.token)
+        return None
 
     async def _timed(
         self, states: Mapping[str, Held | TenutoError], grants: Sequence[Grant], now: datetime

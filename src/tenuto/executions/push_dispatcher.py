@@ -24,7 +24,14 @@ from tenuto.engine.outage import Outage
 from tenuto.engine.turns.draft import Draft
 from tenuto.executions.broker import TaskBroker
 from tenuto.executions.push_request import HEARTBEAT_EVERY, PushSender
-from tenuto.executions.push_target import (
+from tenuto.model.durations import epoch_ms
+from tenuto.model.errors import TenutoError
+from tenuto.model.executions import ClaimedTask
+from tenuto.model.policy import OUTAGE_RETRY_SECONDS
+from tenuto.model.task_definition import TaskDefinition
+from tenuto.ports import Caller
+from tenuto.store.parts.tasks import TaskRow
+from tenuto.targets.state import (
     BreakerState,
     TargetState,
     allowed,
@@ -33,14 +40,7 @@ from tenuto.executions.push_target import (
     shared,
     taken,
 )
-from tenuto.executions.target_states import TargetKey, TargetStates
-from tenuto.model.durations import epoch_ms
-from tenuto.model.errors import TenutoError
-from tenuto.model.executions import ClaimedTask
-from tenuto.model.policy import OUTAGE_RETRY_SECONDS
-from tenuto.model.task_definition import TaskDefinition
-from tenuto.ports import Caller
-from tenuto.store.parts.tasks import TaskRow
+from tenuto.targets.states import TargetKey, TargetStates
 
 log = logging.getLogger("tenuto.push")
 
@@ -51,6 +51,8 @@ _SOON = 0.2
 """Seconds until an address is served again that may have more tasks."""
 _RELEASE_SECONDS = 3.0
 """Seconds in which a process that stops gives back unanswered tasks."""
+_MOST_AT_ONCE = 100
+"""Tasks that are claimed together."""
 _UNTIL_CALLED = math.inf
 _PAGE = 1_000
 
@@ -234,6 +236,7 @@ class PushDispatcher:
         target.due = _UNTIL_CALLED  # A hint from here on makes it due again.
         target.known = state = await self._states.read(key)
         room = allowed(state, target.task, self._name, target.mine, self._now())
+        room = min(room, _MOST_AT_ONCE)
         tasks: list[ClaimedTask] = []
         if room:
             tasks = await self._broker.claim(tenant, self._name, [task_id], most=room, lease=LEASE)

@@ -23,6 +23,8 @@ Purpose: TypeAlias = Literal["pull", "push"]
 KEPT_AS = "lease-tokens"
 """The name of the secret in the store."""
 _SIGNATURE_BYTES = 16
+_OF_SECRETS = "s"
+"""The end of a token of an attempt whose input has secrets; no other signature has this letter."""
 _MOST_DIGITS = 18
 
 _decode = msgspec.json.Decoder(tuple[str, str, str, int]).decode
@@ -43,6 +45,11 @@ def key_of(id: str) -> JobKey | None:
     return key if execution_id(key) == id else None
 
 
+def has_secrets(token: str) -> bool:
+    """Whether the attempt of a token was given secrets, which its report may repeat."""
+    return token.endswith(_OF_SECRETS)
+
+
 class Tokens:
     """Signs and verifies the lease tokens of one purpose."""
 
@@ -52,8 +59,10 @@ class Tokens:
         # while processes of several versions share a store.
         self._purpose = () if purpose == "pull" else (purpose,)
 
-    def of(self, tenant: str, lease: Lease) -> str:
-        return f"{lease.token}.{self._signature(tenant, lease)}"
+    def of(self, tenant: str, lease: Lease, *, has_secrets: bool = False) -> str:
+        """The token of a lease; `has_secrets`: whether the input that it is granted has some."""
+        end = _OF_SECRETS if has_secrets else ""
+        return f"{lease.token}.{self._signature(tenant, lease, end)}"
 
     def lease(self, tenant: str, key: JobKey, token: str) -> Lease | None:
         """The lease that a token was given for; None: it is no such token."""
@@ -61,11 +70,12 @@ class Tokens:
         if not number.isascii() or not number.isdigit() or len(number) > _MOST_DIGITS:
             return None
         lease = Lease(key, int(number))
-        expected = self._signature(tenant, lease).encode()
+        end = _OF_SECRETS if has_secrets(token) else ""
+        expected = self._signature(tenant, lease, end).encode()
         is_ours = hmac.compare_digest(signature.encode("utf-8", "replace"), expected)
         return lease if is_ours else None
 
-    def _signature(self, tenant: str, lease: Lease) -> str:
-        signed = msgspec.json.encode((tenant, *lease.key, lease.token, *self._purpose))
+    def _signature(self, tenant: str, lease: Lease, end: str) -> str:
+        signed = msgspec.json.encode((tenant, *lease.key, lease.token, *self._purpose, *end))
         digest = hmac.digest(self._secret, signed, "sha256")
-        return digest[:_SIGNATURE_BYTES].hex()
+        return digest[:_SIGNATURE_BYTES].hex() + end

@@ -18,6 +18,7 @@ from tenuto.expr.paths import is_rooted_path, look_up, parse_path
 from tenuto.expr.references import Reference, references
 from tenuto.expr.syntax import ALL_ROOTS
 from tenuto.expr.template import (
+    Rendered,
     Template,
     compile_template,
     template_expressions,
@@ -36,6 +37,7 @@ __all__ = [
     "Lazy",
     "Miss",
     "Reference",
+    "Rendered",
     "SplitCondition",
     "Steps",
     "Template",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain
 from math import isfinite
 
 from tenuto.expr.bounds import DATA_DEPTH, INTEGER_BITS, RESULT_BYTES
@@ -28,9 +29,81 @@ def leave_measured(value: Operand) -> tuple[Value | Undefined, int, int]:
     """As `leave`, with about how many bytes the value takes, and how many values it holds."""
     if value is None or type(value) in (bool, Undefined):
         return value, _SMALL, 0  # type: ignore[return-value]
+    if type(value) in _CONTAINERS and (plain := _plain_size(value)) is not None:
+        return value, *plain  # type: ignore[return-value]
     leaving = _Leaving(keeps_special=False)
     left: Value | Undefined = leaving.left(value, 0)  # type: ignore[assignment]
     return left, leaving.size, leaving.values
+
+
+_CONTAINERS: set[type] = {list, dict}
+_PLAIN: set[type] = {*_CONTAINERS, str, int, float, bool, type(None)}
+
+
+def _plain_size(value: Operand) -> tuple[int, int] | None:
+    """How many bytes and values a value has that leaves as it is; None: a walk has to tell.
+
+    All values of a depth are looked at together, since a megabyte has hundreds of thousands of
+    them: one by one they would delay all that the process does.
+    """
+    size, values = _SMALL, 0
+    level: list[Operand] = [value]
+    for _ in range(DATA_DEPTH):
+        objects = [each for each in level if type(each) is dict]
+        inner = list(chain.from_iterable([each for each in level if type(each) is list]))
+        inner += chain.from_iterable([each.values() for each in objects])
+        of_names = _text_size(list(chain.from_iterable(objects)))
+        of_values = _size_of_all(inner)
+        if of_names is None or of_values is None:
+            return None
+        size += of_names + of_values
+        values += len(inner)
+        if size > RESULT_BYTES:
+            return None
+        level = [each for each in inner if type(each) in _CONTAINERS]
+        if not level:
+            return size, values
+    return None
+
+
+def _size_of_all(values: list[Operand]) -> int | None:
+    """The bytes of values, without what is in containers; None where one may not leave."""
+    kinds = set(map(type, values))
+    if not kinds <= _PLAIN:
+        return None
+    size = _SMALL * len(values)
+    if str in kinds:
+        of_text = _text_size([each for each in values if type(each) is str])
+        if of_text is None:
+            return None
+        size += of_text
+    if int in kinds:
+        numbers = [each for each in values if type(each) is int]
+        if max(map(int.bit_length, numbers)) > INTEGER_BITS:
+            return None
+    if float in kinds:
+        # Zero may be one with a sign, which leaves without it.
+        fractions = [each for each in values if type(each) is float]
+        if not (all(fractions) and all(map(isfinite, fractions))):
+            return None
+    return size
+
+
+def _text_size(texts: list[str]) -> int | None:
+    """The bytes of texts; None where one of them may not leave."""
+    try:
+        together = "".join(texts)
+    except TypeError:
+        return None
+    if "\0" in together:
+        return None
+    if together.isascii():
+        return len(together)
+    try:
+        # Two halves of a surrogate pair that came together would look like a whole one.
+        return sum([len(each.encode()) for each in texts])
+    except UnicodeEncodeError:
+        return None
 
 
 def set_aside(value: Operand) -> Operand:

@@ -1,10 +1,13 @@
-"""Templates: JSON values in whose strings `{{ … }}` stands for the value of an expression."""
+"""Templates: JSON values in whose strings `{{ … }}` stands for the value of an expression.
+
+A secret, `{{secrets.NAME}}`, has no value here: it stays as it is written, and its place is noted.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from tenuto.expr.bounds import RESULT_BYTES
 from tenuto.expr.coerce import to_text
@@ -15,6 +18,7 @@ from tenuto.expr.library.json_text import json_text
 from tenuto.expr.segments import segments
 from tenuto.expr.syntax import ALL_ROOTS
 from tenuto.expr.values import UNDEFINED, Undefined, Value
+from tenuto.model.secret_place import ROOT, SecretPlace, reference, secret_name
 
 Scope: TypeAlias = Mapping[str, Any]
 Render: TypeAlias = Callable[[Scope, Meter], Value | Undefined]
@@ -24,6 +28,23 @@ FAULTS: Final = 1_000
 """The most faults that are named."""
 _LONGEST_KEY: Final = 200
 """The most characters of a key that a path shows."""
+
+
+class Rendered(NamedTuple):
+    """The value of a template, and the places in it where secrets belong."""
+
+    value: Value | Undefined
+    secrets: tuple[SecretPlace, ...] = ()
+
+
+class _Noting(Meter):
+    """A meter that also notes where secrets belong."""
+
+    __slots__ = ("places",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.places: list[SecretPlace] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +57,21 @@ class Template:
     """The static paths that its expressions use."""
     is_constant: bool
     """Whether it holds no expression, so that it renders the same whatever the scope."""
+    secrets: tuple[str, ...]
+    """The names of the secrets in it, each once."""
     _render: Render = field(repr=False, compare=False)
 
     def render(self, scope: Scope) -> Value | Undefined:
         """The value with every expression filled in. Constant parts are shared, not copied."""
         return self._render(scope, Meter())
+
+    def render_with_secrets(self, scope: Scope) -> Rendered:
+        """The same, with the places of secrets, in which `{{secrets.NAME}}` stands."""
+        if not self.secrets:
+            return Rendered(self.render(scope))
+        meter = _Noting()
+        value = self._render(scope, meter)
+        return Rendered(value, tuple(meter.places))
 
 
 def compile_template(value: Value, *, roots: frozenset[str] = ALL_ROOTS) -> Template:
@@ -54,6 +85,7 @@ def compile_template(value: Value, *, roots: frozenset[str] = ALL_ROOTS) -> Temp
         roots=frozenset().union(*(each.roots for each in used)),
         paths=tuple(dict.fromkeys(path for each in used for path in each.paths)),
         is_constant=not used,
+        secrets=tuple(dict.fromkeys(building.secrets)),
         _render=render,
     )
 
@@ -81,6 +113,7 @@ class _Building:
         self.roots = roots
         self.placed: list[tuple[list[str | int], Expression]] = []
         self.faults: list[ExpressionSyntaxError] = []
+        self.secrets: list[str] = []
 
     def value(self, value: Value, path: list[str | int]) -> Render:
         known = len(self.placed)
@@ -107,6 +140,10 @@ class _Building:
             fault.path = path
         self.faults += faults
         self.placed += ((path, piece) for piece in pieces if isinstance(piece, Expression))
+        named = [_secret_in(piece) for piece in pieces]
+        if any(named):
+            self.secrets += (name for name in named if name is not None)
+            return _text_with_secrets(pieces, named, tuple(path))
         match pieces:
             case [Expression() as lone]:
                 return lone.metered
@@ -139,6 +176,41 @@ def _text(pieces: Sequence[str | Expression]) -> Render:
         room = RESULT_BYTES
         for piece in pieces:
             out.append(piece if isinstance(piece, str) else _as_text(piece, scope, meter))
+            room -= len(out[-1])
+            if room < 0:
+                raise ExpressionError(f"the text is larger than {RESULT_BYTES:,} bytes")
+        return "".join(out)
+
+    return render
+
+
+def _secret_in(piece: str | Expression) -> str | None:
+    """The name of the secret that a piece of a template stands for; None: it is another one."""
+    if isinstance(piece, str) or ROOT not in piece.roots:
+        return None
+    return secret_name(piece.source)
+
+
+def _text_with_secrets(
+    pieces: Sequence[str | Expression], named: Sequence[str | None], path: tuple[str | int, ...]
+) -> Render:
+    """Text in which secrets stay as they are written; where the next one begins is noted."""
+    plain = [
+        piece if name is None else reference(name)
+        for piece, name in zip(pieces, named, strict=True)
+    ]
+    whole = _text(plain)
+
+    def render(scope: Scope, meter: Meter) -> Value | Undefined:
+        if not isinstance(meter, _Noting):
+            return whole(scope, meter)
+        out: list[str] = []
+        at, room = 0, RESULT_BYTES
+        for piece, name in zip(plain, named, strict=True):
+            if name is not None:
+                meter.places.append(SecretPlace(path, at, name))
+            out.append(piece if isinstance(piece, str) else _as_text(piece, scope, meter))
+            at += len(out[-1])
             room -= len(out[-1])
             if room < 0:
                 raise ExpressionError(f"the text is larger than {RESULT_BYTES:,} bytes")

@@ -46,7 +46,7 @@ _OTHER_WORDS: Final = {
     "the event as `steps.ID.output`.",
     "item": "`item` exists in the body of a loop.",
     "index": "`index` exists in the body of a loop.",
-    "secrets": "`secrets` exists in the inputs of tasks, and of http and dataQuery nodes.",
+    "secrets": "`secrets` exists in the inputs of task, http, dataQuery and javascript steps.",
 }
 """Words of other languages, and names that exist at other places."""
 

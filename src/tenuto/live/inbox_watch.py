@@ -44,7 +44,7 @@ class _Watched(Struct, eq=False):
 
     reading: asyncio.Task[None]
     was_read: asyncio.Event
-    """Whether it was looked at once: what comes in from then on is told."""
+    """Whether it was looked at once: what comes in from then on is reported."""
     feeds: set[InboxFeed] = field(default_factory=set)
 
 
@@ -104,7 +104,7 @@ class InboxWatch:
                     if was_read.is_set() and watched is not None:
                         for feed in watched.feeds:
                             feed.tell(newest)
-            # Also where it could not be read: what is newest by then is told later.
+            # Also where it could not be read: what is newest by then is reported later.
             was_read.set()
             await engine.clock.sleep(engine.settings.watch_every)
 

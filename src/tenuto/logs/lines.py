@@ -16,6 +16,7 @@ import msgspec
 from tenuto.access.redaction import without_secrets
 from tenuto.logs.context import fields_of_context
 from tenuto.model.unsafe_text import escaped_line
+from tenuto.tasks.redactor import without_known_secrets
 
 FIELDS: Final = (
     "tenant",
@@ -52,7 +53,7 @@ class JsonLines(logging.Formatter):
         if record.exc_info:
             said["error"] = _cut(self.formatException(record.exc_info))
         # JSON has no line breaks in it; characters that reverse the direction are escaped as well.
-        text = _encode(without_secrets(said)).decode()
+        text = without_known_secrets(_encode(without_secrets(said)).decode())
         return escaped_line(text)
 
 
@@ -63,9 +64,11 @@ class TextLines(logging.Formatter):
         fields = [f"{name}={value}" for name, value in _fields(record).items()]
         said = f"{record.levelname.lower()} {_cut(record.getMessage())}"
         # Searched as a whole for speed: there is a line for each request.
-        text = f"{_moment(record)} {escaped_line(str(without_secrets(' '.join([said, *fields]))))}"
+        line = without_known_secrets(str(without_secrets(" ".join([said, *fields]))))
+        text = f"{_moment(record)} {escaped_line(line)}"
         if record.exc_info:
             stack = str(without_secrets(_cut(self.formatException(record.exc_info))))
+            stack = without_known_secrets(stack)
             text += "".join(f"\n    {escaped_line(each)}" for each in stack.splitlines())
         return text
 
@@ -87,4 +90,7 @@ def _fields(record: logging.LogRecord) -> dict[str, object]:
 
 
 def _cut(text: str) -> str:
+    if len(text) > MOST_TEXT:
+        # Before it is cut: a part of a secret is not found.
+        text = without_known_secrets(text)
     return text if len(text) <= MOST_TEXT else f"{text[:MOST_TEXT]}… ({len(text):,} characters)"

@@ -66,6 +66,32 @@ def of_breakers(counts: Mapping[str, int]) -> Iterator[Metric]:
     )
 
 
+def of_targets(
+    breakers: Labelled,
+    waiting: Labelled,
+    under_way: Labelled,
+) -> Iterator[Metric]:
+    """Hosts of http nodes and data sources, counted by kind."""
+    yield gauges(
+        "tenuto_request_targets",
+        "Hosts and data sources in use, by the state of their circuit breakers.",
+        ("kind", "breaker"),
+        breakers,
+    )
+    yield gauges(
+        "tenuto_requests_waiting",
+        "Requests of steps that may not be sent yet, by what they wait for.",
+        ("kind", "obstacle"),
+        waiting,
+    )
+    yield gauges(
+        "tenuto_requests_under_way",
+        "Requests of steps that are not answered yet.",
+        ("kind",),
+        under_way,
+    )
+
+
 def of_connections(*, files: int, most: int, is_open: int, refused: int) -> Iterator[Metric]:
     """The open connections of a server, and their bounds."""
     yield gauge("tenuto_open_files_limit", "Files that may be open.", files)

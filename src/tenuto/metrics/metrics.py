@@ -13,7 +13,15 @@ from prometheus_client.registry import Collector, CollectorRegistry
 
 from tenuto.engine.engine import Engine
 from tenuto.engine.meters import Histogram
-from tenuto.metrics.families import counter, counters, gauge, gauges, histogram, histograms
+from tenuto.metrics.families import (
+    counter,
+    counters,
+    gauge,
+    gauges,
+    histogram,
+    histograms,
+    of_targets,
+)
 from tenuto.metrics.loop_lag import LoopLag
 from tenuto.metrics.names import Names
 from tenuto.metrics.requests import RequestCounts
@@ -46,7 +54,14 @@ class Metrics:
         engine.estimate = self.steps.estimate
         self.requests = RequestCounts()
         self.loop_lag = LoopLag(engine.clock)
-        self.sources: list[Source] = []
+        gate = engine.gate
+        self.sources: list[Source] = [
+            lambda: of_targets(
+                breakers=gate.breakers(),
+                waiting=gate.waiting(),
+                under_way=gate.under_way(),
+            )
+        ]
         engine.listen(self.steps.heard)
 
     async def page(self, tenant: str) -> bytes:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
+from typing import Literal
 
 from msgspec import Struct
 
-from tenuto.model.entries import ScheduledBy
 from tenuto.model.json import Object
 from tenuto.model.status import Status
 
@@ -28,7 +28,12 @@ class CauseKind(StrEnum):
     WORKER = "worker"
     """A step's task is offered, and no worker has claimed it."""
     BREAKER = "breaker"
-    """A step's task is offered, and the circuit breaker of its push target is open."""
+    """The circuit breaker of a step's push target, host or data source is open."""
+    RATE_LIMIT = "rate-limit"
+    """A step's request waits until the rate of its host or data source allows it."""
+    SLOT = "slot"
+    """A step's request waits for one of those to its host or data source to end, or its attempt for
+    a process of the sandbox, or a thread."""
     RUNNING = "running"
     """A step's task runs."""
     STOPPING = "stopping"
@@ -51,6 +56,8 @@ class CauseKind(StrEnum):
     """It goes on with the next decision: at once, if it has an owner."""
     SLA = "sla"
     """An SLA of it, or of a step of it, is open: nothing waits for it."""
+    SCHEDULE = "schedule"
+    """A tick of a schedule started it, and later ticks may wait for its end."""
     QUARANTINED = "quarantined"
     """Deciding on it did not end, or killed processes: none decides on it until it is released."""
     COMPLETED = "completed"
@@ -74,6 +81,16 @@ class Breaker(Struct, frozen=True, gc=False, kw_only=True):
     since: datetime | None
     until: datetime
     """When a request is tried again."""
+
+
+class RequestWait(Struct, frozen=True, gc=False, kw_only=True):
+    """A request of an attempt that may not be sent yet."""
+
+    target: str
+    """The host, or the data source."""
+    obstacle: Literal["breaker", "rate", "concurrency"]
+    since: datetime
+    until: datetime | None = None
 
 
 class Cause(Struct, frozen=True, gc=False, kw_only=True):
@@ -100,5 +117,3 @@ class Explanation(Struct, frozen=True, gc=False, kw_only=True):
     summary: str
     """One sentence."""
     causes: tuple[Cause, ...]
-    schedule: ScheduledBy | None = None
-    """The tick of a schedule that started it, if one did."""

@@ -16,6 +16,7 @@ from tenuto.model.events import Event
 from tenuto.model.failure import Failure
 from tenuto.model.inputs import Occurrence, TimerKey
 from tenuto.model.json import JSON
+from tenuto.model.secret_place import SecretPlace
 
 
 class StartAttempt(Struct, frozen=True, gc=False, kw_only=True):
@@ -31,6 +32,8 @@ class StartAttempt(Struct, frozen=True, gc=False, kw_only=True):
     heartbeat_timeout: timedelta | None
     handles: tuple[str, ...]
     """The handles that the task may choose, beside `default` and `error`."""
+    secrets: tuple[SecretPlace, ...] = ()
+    """Where secrets belong in its input; their values are filled in where it runs."""
 
 
 class StopAttempt(Struct, frozen=True, gc=False, kw_only=True):

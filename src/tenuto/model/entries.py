@@ -19,6 +19,7 @@ from tenuto.model.failure import Failure, LastError, Source
 from tenuto.model.family import Parent
 from tenuto.model.ids import NodeKey, around
 from tenuto.model.json import JSON, Object
+from tenuto.model.secret_place import SecretPlace
 from tenuto.model.status import Status
 from tenuto.model.working_time import CalendarVersion
 
@@ -131,6 +132,8 @@ class NodeDispatched(_NodeEntry, frozen=True, kw_only=True):
     """When the attempt times out, if its `timeout` is in working time."""
     calendars: tuple[CalendarVersion, ...] = ()
     """The calendar that this was computed with."""
+    secrets: tuple[SecretPlace, ...] = ()
+    """Where secrets belong in `input`, which has their names and never their values."""
 
 
 class NodeCompleted(_NodeEntry, frozen=True, kw_only=True):
@@ -484,6 +487,8 @@ class CompensationDispatched(_NodeEntry, frozen=True, kw_only=True):
     timeout_at: datetime | None = None
     """As that of a node."""
     calendars: tuple[CalendarVersion, ...] = ()
+    secrets: tuple[SecretPlace, ...] = ()
+    """As those of a node."""
 
 
 class CompensationCompleted(_NodeEntry, frozen=True, kw_only=True):

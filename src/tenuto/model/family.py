@@ -8,7 +8,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from tenuto.model.durations import epoch_ms
+from tenuto.model.durations import epoch_ms, iso
 from tenuto.model.ids import NodeKey
 
 MOST_DEPTH = 20
@@ -16,6 +16,8 @@ MOST_DEPTH = 20
 
 _HASH_BITS = 74
 """The random bits of a UUIDv7."""
+_KEY = "schedule:"
+_MOMENT = len("2026-01-01T00:00:00.000Z")
 
 
 class Parent(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"):
@@ -60,6 +62,21 @@ def triggered_id(at: datetime, tenant: str, event_id: str, definition_id: str) -
 def scheduled_id(tenant: str, schedule_id: str, nominal: datetime) -> str:
     """The id of the instance that a tick starts: one for each schedule and nominal time."""
     return _derived_id(nominal, f"{tenant}:{schedule_id}:{epoch_ms(nominal)}", b"tenuto schedule")
+
+
+def tick_key(schedule_id: str, moment: datetime) -> str:
+    """The idempotency key of the instance that a tick starts: at most one has it."""
+    return f"{_KEY}{schedule_id}:{iso(moment)}"
+
+
+def read_tick_key(key: str) -> tuple[str, datetime] | None:
+    """The schedule and the nominal time of such a key; None: it is another key."""
+    id, moment = key[len(_KEY) : -_MOMENT - 1], key[-_MOMENT:]
+    try:
+        found = datetime.fromisoformat(moment)
+    except ValueError:
+        return None
+    return (id, found) if found.tzinfo is not None and tick_key(id, found) == key else None
 
 
 def _derived_id(at: datetime, place: str, person: bytes) -> str:

@@ -140,30 +140,53 @@ class Loop(Struct, frozen=True, kw_only=True, tag="loop"):
 
 
 class JavaScript(Struct, frozen=True, kw_only=True, tag="javascript"):
-    """Runs user code in a sandbox."""
+    """Runs code of the user in a sandbox."""
 
     code: str
+    """The body of an async function of `(ctx, input, steps)`."""
+    input: JSON = None
+    """A template; without one (`has_input` false) it is the workflow's input."""
+    has_input: bool = False
     memory_limit: int | None = None
+    """Megabytes (of 1,048,576 bytes); None: 64."""
     allow_hosts: tuple[str, ...] = ()
+    """The hosts that `fetch` may call: `api.example.org`, `*.example.org`, `example.org:8443`."""
 
 
 class DataQuery(Struct, frozen=True, kw_only=True, tag="dataQuery"):
     """Runs a stored query."""
 
     data_query_id: str
-    args: JSON = None
+    args: Object | str | None = None
+    """Names, each with a template, or one template; they are bound as parameters."""
+
+
+class HttpAuth(Struct, frozen=True, kw_only=True):
+    """How a request is authenticated."""
+
+    type: Literal["bearer", "basic", "header"]
+    value: str
+    """A template: a token, `user:password`, or `name: value` of a header."""
 
 
 class Http(Struct, frozen=True, kw_only=True, tag="http"):
     """Calls a URL."""
 
     url: str
+    """A template, as are the other fields that are sent."""
     method: str = "GET"
     headers: Object | None = None
     query: Object | None = None
     body: JSON = None
+    body_type: Literal["json", "form", "text"] = "json"
     success_codes: tuple[int, ...] = ()
-    response_type: str | None = None
+    """Statuses that are a success; none: 200 to 299."""
+    response_type: Literal["json", "text", "none"] = "json"
+    max_bytes: int | None = None
+    """The largest body of a response; None: the limit of an output."""
+    retry_on: tuple[int, ...] | None = None
+    """Statuses after which the request is tried again; None: 408, 425, 429 and 500 to 599."""
+    auth: HttpAuth | None = None
 
 
 class SubWorkflow(Struct, frozen=True, kw_only=True, tag="subWorkflow"):
@@ -242,6 +265,13 @@ Config: TypeAlias = (
     | Terminate
     | Approval
 )
+
+
+BuiltIn: TypeAlias = JavaScript | DataQuery | Http
+"""Nodes whose work a process of Tenuto does itself."""
+
+Executed: TypeAlias = Task | JavaScript | DataQuery | Http
+"""Nodes whose work is done in attempts, by a task of a user or a built-in one."""
 
 
 class Route(Struct, frozen=True, kw_only=True):

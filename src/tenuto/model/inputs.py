@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Literal, TypeAlias
 
@@ -135,6 +135,8 @@ class TaskFailed(Struct, frozen=True, gc=False, kw_only=True, tag="task-failed")
     execution_time: int | None = None
     """As that of a success."""
     worker: str | None = None
+    retry_after: timedelta | None = None
+    """How long the next attempt waits at least: the service that failed it has said so."""
 
 
 class AttemptLost(Struct, frozen=True, gc=False, kw_only=True, tag="attempt-lost"):

@@ -12,6 +12,7 @@ from msgspec import UNSET
 
 from tenuto.model.durations import epoch_ms, exactly_from_epoch_ms
 from tenuto.model.entries import (
+    CompensationDispatched,
     CompensationFailed,
     Entry,
     EventType,
@@ -58,10 +59,17 @@ KINDS: Final[dict[str, type[Entry]]] = {
     kind.event_type: kind for kind in get_args(Entry) if kind not in OF_SLA.values()
 }
 
-SHAPES: Final[dict[EventType, int]] = {EventType.RETRY_REQUESTED: 2, EventType.TIMER_SET: 3}
+SHAPES: Final[dict[EventType, int]] = {
+    EventType.NODE_DISPATCHED: 2,
+    EventType.COMPENSATION_DISPATCHED: 2,
+    EventType.RETRY_REQUESTED: 2,
+    EventType.TIMER_SET: 3,
+}
 """Kinds whose shape has changed, with the number of the present shape (the first is 1)."""
 
 UPCASTERS: Final[dict[tuple[EventType, int], Callable[[Object], Object]]] = {
+    (EventType.NODE_DISPATCHED, 1): lambda payload: payload,
+    (EventType.COMPENSATION_DISPATCHED, 1): lambda payload: payload,
     (EventType.RETRY_REQUESTED, 1): lambda payload: payload,
     (EventType.TIMER_SET, 1): lambda payload: payload,
     (EventType.TIMER_SET, 2): lambda payload: payload,
@@ -155,12 +163,31 @@ _DEFAULT_HANDLES = ("default",)
 def _dispatched(seq: int, entry: NodeDispatched, at_ms: int) -> LogRow:
     """One of the two rows of every step: written out, because it is written most."""
     body = None
-    if entry.policy is not None or entry.timeout_at is not None or entry.calendars:
-        body = _encode(_DISPATCHED_PAYLOAD(entry))
+    if entry.policy is not None or entry.timeout_at is not None or entry.calendars or entry.secrets:
+        body = _encode(_ordered_payload(_DISPATCHED_PAYLOAD, entry))
     elif entry.input is not UNSET:
         body = _encode({"input": entry.input})
     place = entry.node, entry.iteration, entry.attempt
     return _log_row((seq, "NODE_DISPATCHED", *place, None, None, body, None, at_ms))
+
+
+def _undo_dispatched(seq: int, entry: CompensationDispatched, at_ms: int) -> LogRow:
+    payload = _ordered_payload(_UNDO_DISPATCHED_PAYLOAD, entry)
+    place = entry.node, entry.iteration, entry.attempt
+    name = entry.event_type.value
+    body = _encode(payload) if payload else None
+    return LogRow(seq, name, *place, None, None, body, None, at_ms)
+
+
+def _ordered_payload(
+    read: Callable[[Entry], Object], entry: NodeDispatched | CompensationDispatched
+) -> Object:
+    """That of an attempt that was ordered."""
+    payload = read(entry)
+    if not entry.secrets:
+        # Without secrets it is for older programs too: only they would run it without their values.
+        del payload[SHAPE_KEY]
+    return payload
 
 
 def _completed(seq: int, entry: NodeCompleted, at_ms: int) -> LogRow:
@@ -268,9 +295,10 @@ def _payload_reader(kind: type[Entry]) -> Callable[[Entry], Object]:
     return read
 
 
-# The kinds that are written out above have never changed their shape.
-assert not SHAPES.keys() & {EventType.NODE_DISPATCHED, EventType.NODE_COMPLETED}
+# A kind that is written out above, without a reader of its payload, has never changed its shape.
+assert EventType.NODE_COMPLETED not in SHAPES
 _DISPATCHED_PAYLOAD = _payload_reader(NodeDispatched)
+_UNDO_DISPATCHED_PAYLOAD = _payload_reader(CompensationDispatched)
 _FAILED_PAYLOAD = _payload_reader(NodeFailed)
 _NOT_UNDONE_PAYLOAD = _payload_reader(CompensationFailed)
 _RETRIED_PAYLOAD = _payload_reader(RetryRequested)
@@ -280,6 +308,7 @@ _WRITERS: Final[dict[type[Entry], _Writer]] = {
     **{kind: _writer(kind) for kind in get_args(Entry)},
     # Each is only ever called with entries of its own kind.
     NodeDispatched: cast("_Writer", _dispatched),
+    CompensationDispatched: cast("_Writer", _undo_dispatched),
     NodeCompleted: cast("_Writer", _completed),
     NodeFailed: cast("_Writer", _failed),
     CompensationFailed: cast("_Writer", _not_undone),

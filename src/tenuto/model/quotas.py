@@ -25,6 +25,9 @@ class Quotas(Struct, frozen=True, kw_only=True):
     calendars: int = 1_000
     calendar_versions: int = 1_000
     """Versions of one calendar."""
+    data_sources: int = 1_000
+    data_queries: int = 10_000
+    secrets: int = 1_000
     instances: int = 1_000_000
     """Instances that have not ended."""
     waits: int = 1_000_000

@@ -6,11 +6,11 @@ import re
 from typing import Final
 
 _SECRET: Final = re.compile(
-    r"pwd|.*(?:secret|passw|token|authorization|credential|cookie|api.?key|private.?key).*",
+    r"(?!secret_?ref\Z)(?:pwd|.*(?:secret|passw|token|authorization|credential|cookie|api.?key|private.?key).*)",
     re.IGNORECASE | re.DOTALL,
 )
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether the name of a field says that its value is secret."""
+    """Whether the name of a field says that its value is secret; `secretRef` names a secret."""
     return _SECRET.fullmatch(name) is not None

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, overload
 
 from msgspec.structs import replace
 
-from tenuto.python_form.recorder import Recording, Signed, current
-from tenuto.python_form.trace import Given, Told
+from tenuto.python_form.recorder import Recording, Signed
+from tenuto.python_form.step_options import StepOptions
+from tenuto.python_form.trace import Given
 from tenuto.tasks.context import Context
 from tenuto.tasks.retry import Length, Retry
-from tenuto.tasks.step_call import FirstOf, Mapped, OnItemError, Prepared, set_ones
+from tenuto.tasks.step_call import Mapped, OnItemError, Prepared, set_ones
 
 if TYPE_CHECKING:
     from tenuto.python_form.future import FutureValue
@@ -22,15 +23,14 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 
-class Child:
+class Child(StepOptions):
     """Starts another workflow and waits for its output: by its function, or by its id.
 
     `child(parcel, order)`, `child("parcel", order)`, `child.map(parcel, items, at_most=5)`. Options
     of the step stand before the call, as for tasks: `child.after(paid)(parcel, order)`.
     """
 
-    def __init__(self, said: Prepared = Prepared()) -> None:  # noqa: B008 - it is immutable
-        self._said = said
+    _word = "child"
 
     @overload
     def __call__(
@@ -159,26 +159,6 @@ class Child:
             self._step(trace, flow, given, Prepared(settings=self._said.settings))
         return trace.value_of(loop, f"the outputs of workflow `{base}` for each item")
 
-    def after(self, *values: object) -> Child:
-        """Begin once all of these steps have completed, although none of their data is used."""
-        return self._with(replace(self._said, after=(*self._said.after, *values)))
-
-    def after_any(self, *values: object, at_least: int = 1, cancel_rest: bool = False) -> Child:
-        """Begin once the first of these steps has completed, or `at_least` so many.
-
-        With `cancel_rest`, the others are cancelled then.
-        """
-        some = FirstOf(values, at_least, cancel_rest)
-        return self._with(replace(self._said, after_any=(*self._said.after_any, some)))
-
-    def named(self, name: str) -> Child:
-        """Give the step an id of its own, instead of that of the variable that holds it."""
-        return self._with(replace(self._said, name=name))
-
-    def on_error(self, handler: Callable[..., object]) -> Child:
-        """Do this when the child fails or is cancelled; steps that depend on it are skipped."""
-        return self._with(replace(self._said, on_error=handler))
-
     def options(  # noqa: PLR0913 - one for each thing that can be said
         self,
         *,
@@ -215,20 +195,6 @@ class Child:
         }
         settings: Mapping[str, object] = {**self._said.settings, **set_ones(given)}
         return self._with(replace(self._said, settings=settings))
-
-    def _with(self, said: Prepared) -> Child:
-        trace = self._used("child")
-        made = Child(said)
-        told = Told(
-            "`child` is not called here: options alone make no step", "Call it: `child(…)`."
-        )
-        trace.unused[made] = told, trace.here()
-        return made
-
-    def _used(self, what: str) -> Recording:
-        trace = current(what)
-        trace.unused.pop(self, None)
-        return trace
 
     def _step(
         self,

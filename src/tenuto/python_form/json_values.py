@@ -33,6 +33,12 @@ class Expression(Struct, frozen=True, eq=False):
     """Whether the user wrote it as text, in which step names have still to be resolved."""
 
 
+class Code(Struct, frozen=True, eq=False):
+    """Code of another language, which is kept as it is."""
+
+    text: str
+
+
 def plain_json(value: object, depth: int = 0) -> object:
     """`value` in plain JSON, with its future values; NotTraceable if it is not JSON."""
     if depth > _DEEPEST:
@@ -93,6 +99,8 @@ def write(value: object) -> JSON:
             return f"{{{{{formula_of(value).text()}}}}}"
         case Expression():
             return value.formula.text()
+        case Code():
+            return value.text
         case Step():
             return value.id
         case dict():

@@ -54,7 +54,7 @@ def collecting() -> Iterator[list[WorkflowFunction[..., Any]]]:
 
 
 def is_collecting() -> bool:
-    """Whether workflows are listed, and their faults are told together."""
+    """Whether workflows are listed, and their faults are reported together."""
     return _MADE.get() is not None
 
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 
 from tenuto.expr import ExpressionSyntaxError, compile_expression, compile_template
-from tenuto.python_form.json_values import Expression
+from tenuto.python_form.json_values import Code, Expression
 from tenuto.python_form.step import Step
 
+_NAMED = re.compile(
+    r"(?<![\w$.])(?P<root>ctx|steps)\s*"
+    r"(?:\?\.\s*|\.\s*|(?:\?\.)?\[\s*(?P<mark>[\"'`]))"
+    r"(?:(?(mark)(?P<quoted>[\w-]+)(?P=mark)|(?P<plain>\w+)))"
+)
 Path = tuple[str, ...]
 
 
@@ -38,6 +44,8 @@ def _is_below(step: Step, head: Step) -> bool:
 def paths_in(value: object) -> Iterator[Path]:
     """The paths that the texts in a value read."""
     match value:
+        case Code():
+            yield from _code_paths(value.text)
         case Expression(is_text=True):
             yield from _expression_paths(value.formula.text())
         case str() if "{{" in value:
@@ -50,6 +58,12 @@ def paths_in(value: object) -> Iterator[Path]:
                 yield from paths_in(each)
         case _:
             return
+
+
+def _code_paths(code: str) -> Iterator[Path]:
+    """What code reads, as far as it writes the names: `ctx.paid`, `steps["paid"]`."""
+    for found in _NAMED.finditer(code):
+        yield found["root"], found["plain"] or found["quoted"]
 
 
 def _expression_paths(text: str) -> tuple[Path, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tenuto.model.family import tick_key
 from tenuto.schedules.catch_up import Bounds, Due, MissedTicks, due
 from tenuto.schedules.cron import Cron, parse_cron
 from tenuto.schedules.overlap import (
@@ -32,7 +33,6 @@ from tenuto.schedules.ticks import (
     next_start,
     preview,
     tick_at,
-    tick_key,
     tick_values,
     ticks,
 )

@@ -20,6 +20,7 @@ from tenuto.calendars import (
 from tenuto.calendars.days import reason
 from tenuto.calendars.working_time import working_spans
 from tenuto.model.durations import LATEST, iso
+from tenuto.model.family import tick_key
 from tenuto.model.json import Object
 from tenuto.schedules import nominal
 from tenuto.schedules.schedule import Recurring, Schedule
@@ -40,11 +41,6 @@ class Tick(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """When it is started: moved by the calendar, delayed by the jitter."""
     skipped: str | None = None
     """Why it is not started."""
-
-
-def tick_key(schedule_id: str, moment: datetime) -> str:
-    """The idempotency key of the instance that a tick starts: at most one has it."""
-    return f"schedule:{schedule_id}:{iso(moment)}"
 
 
 def tick_values(schedule: Schedule, moment: datetime) -> Object:

@@ -33,6 +33,18 @@ tenant, id, content, revision, version, status, next_at, next_tick, handled, wor
 tenant, schedule_id, nominal, is_range, at, outcome, instance_id, reason, count, last, is_open,
     is_confirmed, mark, recorded_at
 
+-- fragment: data_source_columns
+-- A data source.
+tenant, id, version, document, created_at, created_by, changed_at, changed_by
+
+-- fragment: data_query_columns
+-- A data query.
+tenant, id, version, data_source_id, document, created_at, created_by, changed_at, changed_by
+
+-- fragment: tenant_secret_columns
+-- A secret of a tenant.
+tenant, name, sealed, destinations, changed_at, changed_by
+
 -- fragment: instance_columns
 -- An instance.
 id, tenant, definition_id, definition_version, status, correlation_id, priority, deadline,

@@ -29,6 +29,8 @@ from tenuto.store.parts.access import Access
 from tenuto.store.parts.audit import Audit
 from tenuto.store.parts.bulk import Bulk
 from tenuto.store.parts.calendars import Calendars
+from tenuto.store.parts.data_queries import DataQueries
+from tenuto.store.parts.data_sources import DataSources
 from tenuto.store.parts.dead_letters import DeadLetters
 from tenuto.store.parts.definitions import Definitions
 from tenuto.store.parts.inbox import Inbox
@@ -41,6 +43,7 @@ from tenuto.store.parts.outbox import Outbox
 from tenuto.store.parts.quarantine import Quarantine
 from tenuto.store.parts.schedules import Schedules
 from tenuto.store.parts.sealed import Sealed
+from tenuto.store.parts.secrets import Secrets
 from tenuto.store.parts.stats import Stats
 from tenuto.store.parts.task_logs import TaskLogs
 from tenuto.store.parts.tasks import Tasks
@@ -76,6 +79,9 @@ class Parts:
     workers: Workers
     calendars: Calendars
     schedules: Schedules
+    data_sources: DataSources
+    data_queries: DataQueries
+    secrets: Secrets
     sealed: Sealed
     stats: Stats
     upkeep: Upkeep

@@ -34,7 +34,7 @@ class AnsweringProcess:
         self._inbox: queue.SimpleQueue[tuple[tuple[bytes, ...], _Reply] | None] = (
             queue.SimpleQueue()
         )
-        self._is_doomed = False
+        self._is_killed = False
         self._is_closed = False
         self._hears = self._wakes = -1
 
@@ -54,7 +54,7 @@ class AnsweringProcess:
                 raise ChildDied("it is closed")
             if self._thread is None:
                 self._thread = self._started()
-            self._is_doomed = False
+            self._is_killed = False
             self._inbox.put((question, reply))
         answer = reply.get()
         if isinstance(answer, ChildDied):
@@ -65,7 +65,7 @@ class AnsweringProcess:
         """Kill it in the midst of its answer; what waits for that gets ChildDied."""
         with self._lock:
             if self._thread is not None and not self._is_closed:
-                self._doom()
+                self._wake_to_kill()
 
     def close(self) -> None:
         """Kill it; nothing is asked after that."""
@@ -75,7 +75,7 @@ class AnsweringProcess:
             self._is_closed = True
             if self._thread is None:
                 return
-            self._doom()
+            self._wake_to_kill()
             self._inbox.put(None)
         self._thread.join()
 
@@ -87,8 +87,8 @@ class AnsweringProcess:
         thread.start()
         return thread
 
-    def _doom(self) -> None:
-        self._is_doomed = True
+    def _wake_to_kill(self) -> None:
+        self._is_killed = True
         # Where the pipe is full, it is about to be read anyway.
         with suppress(BlockingIOError):
             os.write(self._wakes, b"!")
@@ -110,11 +110,11 @@ class AnsweringProcess:
             self._drop()
         if self._child is None:
             self._child = Child(self._hears, self._program)
-        self._child.send(self._end_if_doomed, *question)
-        return self._child.receive(self._end_if_doomed)
+        self._child.send(self._end_if_killed, *question)
+        return self._child.receive(self._end_if_killed)
 
-    def _end_if_doomed(self, child: Child) -> None:
-        if self._is_doomed:
+    def _end_if_killed(self, child: Child) -> None:
+        if self._is_killed:
             child.kill()
             raise ChildDied("it was killed")
 

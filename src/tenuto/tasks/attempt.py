@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import datetime
+from functools import partial
 from math import inf
 from threading import RLock
 from typing import Any, Protocol
 
+from tenuto.built_in.protocol import Call, Executor, Failed
 from tenuto.model.effects import StartAttempt
 from tenuto.model.failure import UNKNOWN_HANDLE, Failure
 from tenuto.model.inputs import TaskFailed, TaskSucceeded
 from tenuto.model.json import JSON, Object
-from tenuto.model.task_logs import LogChunk
-from tenuto.tasks.attempt_log import AttemptLog
+from tenuto.model.task_logs import LogChunk, cleaned, cleaned_name
+from tenuto.tasks.attempt_log import AttemptLog, Line
 from tenuto.tasks.context import Cancelled, Context, Facts
 from tenuto.tasks.failures import Refused, cancelled, failure_of
 from tenuto.tasks.function import TaskFunction
@@ -58,16 +60,20 @@ class Attempt:
         "began_at",
         "details",
         "due",
+        "executor",
         "facts",
         "has_begun",
         "has_lines",
         "is_asked_to_stop",
+        "is_captured",
         "is_settled",
         "keeps_lines",
         "key",
         "order",
         "place",
+        "queues",
         "runner",
+        "secret_values",
         "task",
     )
 
@@ -80,12 +86,21 @@ class Attempt:
         ticks: Callable[[], float],
         *,
         wrote: Callable[[Attempt], None] | None = None,
+        executor: Executor | None = None,
     ) -> None:
-        """`wrote` is called, from any thread, when it has lines to take; None: none are kept."""
+        """`wrote` is called, from any thread, when it has lines to take; None: none are kept.
+
+        `executor` does the work of a built-in task.
+        """
         self.key = key
         self.order = order
         self.facts = facts
         self.task = task
+        self.executor = executor
+        self.queues = executor is not None and executor.queues
+        """Whether it may wait in its coroutine before it begins."""
+        self.secret_values: tuple[str, ...] = ()
+        """The values of secrets in its input."""
         self.place: Place | None = None
         self.runner: asyncio.Task[None] | None = None
         self.has_begun = False
@@ -96,6 +111,8 @@ class Attempt:
         self.beat_at = inf
         self.details: object = None
         self.keeps_lines = wrote is not None
+        self.is_captured = wrote is not None and executor is None
+        """Whether what it prints and logs is its lines; a built-in task hands over its own."""
         self.has_lines = False
         """Whether it has logged or printed anything."""
         self._wrote = wrote
@@ -167,6 +184,43 @@ class Attempt:
             link=self,
         )
 
+    def work(self, begin: Callable[..., None]) -> Awaitable[object]:
+        """What an asynchronous task does; `begin` counts the time of one that has waited."""
+        if self.executor is not None:
+            return self.executor.run(self._call(begin))
+        binding = self.task.binding
+        context = self.context() if binding.takes_context else None
+        awaited: Awaitable[object] = binding.call(context, self.given)
+        return awaited
+
+    def _call(self, begin: Callable[..., None]) -> Call:
+        """The call of a built-in task; `begin` counts its time."""
+        order, facts = self.order, self.facts
+        assert facts.built_in is not None
+        return Call(
+            tenant=facts.built_in.tenant,
+            instance_id=self.key[0],
+            step_id=order.node,
+            iteration=order.iteration,
+            attempt=order.attempt,
+            idempotency_key=order.idempotency_key,
+            seconds=order.timeout.total_seconds(),
+            config=facts.built_in.config,
+            given=order.input,
+            scope=facts.built_in.scope,
+            log=self._note,
+            begin=partial(begin, self),
+            secret_values=self.secret_values,
+            traceparent=facts.traceparent,
+        )
+
+    def _note(self, level: str, text: str, seconds_ago: float = 0.0) -> None:
+        """Keep a line of a built-in task."""
+        if self.keeps_lines:
+            lines = text.split("\n")
+            now = self._ticks() - seconds_ago
+            self.log.extend([Line(now, cleaned(each), None, cleaned_name(level)) for each in lines])
+
     def succeeded(self, value: object, limit: int) -> Outcome:
         """The outcome of an attempt whose function returned `value`."""
         order = self.order
@@ -190,8 +244,11 @@ class Attempt:
 
     def failed(self, error: BaseException | Failure) -> TaskFailed:
         """The outcome of an attempt that raised."""
+        retry_after = None
         if isinstance(error, Failure):
             failure = error
+        elif isinstance(error, Failed):
+            failure, retry_after = error.failure, error.retry_after
         elif self.is_told_to_stop and isinstance(error, asyncio.CancelledError | Cancelled):
             failure = cancelled()
         else:
@@ -203,6 +260,7 @@ class Attempt:
             error=failure,
             iteration=order.iteration,
             execution_time=self.execution_time,
+            retry_after=retry_after,
         )
 
 

@@ -17,6 +17,7 @@ from typing import Any, Protocol, TextIO
 
 from tenuto.model.task_logs import Stream
 from tenuto.tasks.attempt_log import AttemptLog
+from tenuto.tasks.redactor import without_known_secrets
 
 _STREAMS: tuple[Stream, ...] = ("stdout", "stderr")
 _OURS = ("tenuto", "tenuto.")
@@ -71,7 +72,9 @@ class CapturedStream:
         # The stream may write to another one that is captured, as the display of `tenuto run` does.
         _nesting.is_inside = True
         try:
-            return self._inner.write(text)
+            # The log of the service may go there too.
+            self._inner.write(without_known_secrets(text))
+            return len(text)
         finally:
             _nesting.is_inside = False
 

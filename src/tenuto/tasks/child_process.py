@@ -71,12 +71,12 @@ class ChildProcess:
 
     def kill(self) -> None:
         """End it and everything that it started."""
-        self.doom()
+        self.send_kill()
         self._process.wait()
         self.close_pipes()
 
-    def doom(self) -> None:
-        """Let it be killed, without waiting for its end."""
+    def send_kill(self) -> None:
+        """Kill it and everything that it started, without waiting for its end."""
         if self._process.poll() is None:
             # It may have ended, and been waited for, in the meantime.
             with suppress(ProcessLookupError):

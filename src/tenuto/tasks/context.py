@@ -8,6 +8,7 @@ from typing import Protocol
 
 from msgspec import Struct, to_builtins
 
+from tenuto.model.graph import BuiltIn
 from tenuto.model.json import Object
 from tenuto.tasks.undo import Undo, UndoFacts
 
@@ -19,9 +20,19 @@ class Cancelled(BaseException):
     """
 
 
+class BuiltInFacts(Struct, frozen=True, gc=False, kw_only=True):
+    """What a built-in task needs to know beside its order."""
+
+    tenant: str
+    config: BuiltIn
+    scope: Callable[[tuple[str, ...]], Object]
+    """The named ones of `ctx` and `steps`, as expressions see them."""
+
+
 class Facts(Struct, frozen=True, gc=False, kw_only=True):
     """The facts about its instance that an attempt may see, beside its order."""
 
+    tenant: str = ""
     correlation_id: str | None = None
     deadline: datetime | None = None
     previous_outputs: Callable[[], Object] = dict
@@ -30,6 +41,8 @@ class Facts(Struct, frozen=True, gc=False, kw_only=True):
     """The attempt's own place in the trace that its instance was started in."""
     undo: UndoFacts | None = None
     """Facts for an attempt that undoes a step."""
+    built_in: BuiltInFacts | None = None
+    """Facts for an attempt of a built-in task."""
 
 
 class Link(Protocol):

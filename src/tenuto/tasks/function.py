@@ -17,6 +17,7 @@ from msgspec import UNSET, UnsetType
 
 from tenuto.model.errors import TenutoError
 from tenuto.model.json import Object
+from tenuto.model.own_names import is_built_in
 from tenuto.model.policy import Check, RetryPolicy, TaskPolicy
 from tenuto.tasks.binding import Binding, bind
 from tenuto.tasks.recorder import RECORDER
@@ -71,6 +72,8 @@ class TaskFunction(Callables[P, R_co]):
         self.name = name if name is not None else getattr(fn, "__name__", type(fn).__name__)
         if not isinstance(self.name, str) or not self.name or "\0" in self.name:
             _refuse(f"{self.name!r} is not a name for a task", "Write some text.")
+        if is_built_in(self.name):
+            _refuse(f"{self.name!r} is the name of a built-in task", "Choose another name.")
         self.retry = _policy(retry)
         self.timeout = _length("timeout", timeout)
         self.heartbeat_timeout = _length("heartbeat_timeout", heartbeat_timeout)

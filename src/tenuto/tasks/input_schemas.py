@@ -41,9 +41,6 @@ def task_input(data: inspect.Signature, *, may_leave_out: bool = False) -> Objec
     schemas, shared = _schemas(parameters, is_closed=False)
     if len(parameters) == 1 and not takes_any_name:
         whole = next(iter(schemas.values()), {})
-        if whole.get("type") in ("object", "array"):
-            # No input is null, which a function may take for an empty one.
-            whole = _or_null(whole)
     elif parameters:
         is_closed = not (takes_any_name or may_leave_out)
         whole = _object(parameters, schemas, is_closed=is_closed)

@@ -267,6 +267,7 @@ class Lane:
             traceparent=facts.traceparent,
             keeps_lines=attempt.keeps_lines,
             log_level=logging.getLogger().level,
+            secret_values=attempt.secret_values,
         )
 
     def _ordered_child(self, attempt: Attempt, attentive: _Attentive) -> Child:
@@ -278,7 +279,7 @@ class Lane:
             except ChildDied:
                 # It ended while it was idle: the attempt has not begun.
                 self._drop_child()
-                if self.is_doomed(attempt):
+                if self.is_to_be_killed(attempt):
                     raise
         self._child = child = Child(self._hears)
         child.receive(attentive)
@@ -298,7 +299,7 @@ class Lane:
             self._child.kill()
             self._child = None
 
-    def is_doomed(self, attempt: Attempt) -> bool:
+    def is_to_be_killed(self, attempt: Attempt) -> bool:
         return self._condemned is attempt or self._is_closing
 
 
@@ -312,7 +313,7 @@ class _Attentive:
         """Whether the child has the order: a stop message before it would refer to no attempt."""
 
     def __call__(self, child: Child) -> None:
-        if self._lane.is_doomed(self._attempt):
+        if self._lane.is_to_be_killed(self._attempt):
             child.kill()
             raise ChildDied("it was killed")
         if self.may_tell and not child.is_sending and self._attempt.is_asked_to_stop:

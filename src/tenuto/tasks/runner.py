@@ -11,12 +11,17 @@ import logging
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from contextvars import Context
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
+from msgspec.structs import replace
+
+from tenuto.built_in.protocol import Executors
 from tenuto.model.effects import StartAttempt
+from tenuto.model.errors import StoreUnavailable
 from tenuto.model.failure import UNKNOWN_TASK, Failure
 from tenuto.model.inputs import TaskFailed, TaskSucceeded
-from tenuto.model.policy import DEFAULT_CANCEL_GRACE, Limits
+from tenuto.model.json import JSON
+from tenuto.model.policy import DEFAULT_CANCEL_GRACE, OUTAGE_RETRY_SECONDS, Limits
 from tenuto.model.task_logs import LogChunk
 from tenuto.ports import Clock
 from tenuto.tasks.attempt import Attempt, Key, Outcome, Place
@@ -27,6 +32,7 @@ from tenuto.tasks.failures import cancelled
 from tenuto.tasks.function import TaskFunction
 from tenuto.tasks.processes import Processes
 from tenuto.tasks.registry import Registry
+from tenuto.tasks.secrets import FilledInput, Secrets
 from tenuto.tasks.threads import Threads
 
 _log = logging.getLogger("tenuto.tasks")
@@ -66,8 +72,17 @@ class Runner:
         max_processes: int | None = None,
         on_block: Callable[[str], None] | None = None,
         lines: Lines | None = None,
+        executors: Executors | None = None,
+        secrets: Secrets | None = None,
     ) -> None:
-        """`lines` gets those of an attempt while it runs, and the last before its outcome."""
+        """`lines` gets those of an attempt while it runs, and the last before its outcome.
+
+        `executors` do the work of built-in tasks. `secrets` fills in those of inputs; None: there
+        are none in them.
+        """
+        self._secrets = secrets
+        self._filling: dict[Key, asyncio.Task[None]] = {}
+        self._executors = executors or {}
         self._lines = lines
         self._loop: asyncio.AbstractEventLoop | None = None
         self._registry = registry
@@ -124,21 +139,57 @@ class Runner:
         key = (instance_id, order.node, order.iteration, order.attempt)
         if key in self._attempts or self._is_draining:
             return
-        task = self._registry.get(order.task_id)
-        if task is None:
+        built_in = facts.built_in
+        executor = None if built_in is None else self._executors.get(type(built_in.config))
+        task = self._registry.get(order.task_id) if built_in is None else _PLACEHOLDER
+        if task is None or (built_in is not None and executor is None):
             self._refuse(key, order, facts)
             return
         wrote = None
         if self._lines is not None:
             wrote, self._loop = self._wrote, asyncio.get_running_loop()
-        attempt = Attempt(key, order, facts, task, self._ticks, wrote=wrote)
+        attempt = Attempt(key, order, facts, task, self._ticks, wrote=wrote, executor=executor)
         self._attempts[key] = attempt
-        check = task.check_input
+        if order.secrets and self._secrets is not None:
+            # Nothing of what follows is code of the attempt.
+            filling = self._fill(attempt, self._secrets)
+            self._filling[key] = asyncio.get_running_loop().create_task(filling, context=Context())
+        else:
+            self._begin(attempt)
+
+    def _begin(self, attempt: Attempt) -> None:
+        """Run an attempt, whose input is complete."""
+        if attempt.executor is not None:
+            attempt.place = self._coroutines
+            self._coroutines.add(attempt)
+            return
+        check = attempt.task.check_input
         if check is not None and (misfit := check(attempt.given).failure) is not None:
             self._fail_soon(attempt, misfit)
             return
-        attempt.place = place = self._place(task)
+        attempt.place = place = self._place(attempt.task)
         place.add(attempt)
+
+    async def _fill(self, attempt: Attempt, secrets: Secrets) -> None:
+        """Run an attempt once the values of its secrets are in its input."""
+        built_in = attempt.facts.built_in
+        config = None if built_in is None else built_in.config
+        filled: FilledInput | Failure | None = None
+        while filled is None:
+            try:
+                filled = await secrets.fill(attempt.facts.tenant, attempt.order, config)
+            except StoreUnavailable:
+                # It has not begun, so that its time does not count.
+                await self._clock.sleep(OUTAGE_RETRY_SECONDS)
+        if attempt.is_settled:
+            return
+        del self._filling[attempt.key]
+        if isinstance(filled, Failure):
+            self._settle(attempt, attempt.failed(filled))
+            return
+        attempt.order = replace(attempt.order, input=filled.value)
+        attempt.secret_values = filled.secret_values
+        self._begin(attempt)
 
     def stop(
         self, instance_id: str, node: str, iteration: str, attempt: int, grace: float | None = None
@@ -154,7 +205,7 @@ class Runner:
         found.is_asked_to_stop = True
         if not found.has_begun:
             outcome = found.failed(cancelled())
-            asyncio.get_running_loop().call_soon(self._settle, found, outcome)
+            asyncio.get_running_loop().call_soon(self._give_up, found, outcome)
         elif found.place is not None:
             seconds = DEFAULT_CANCEL_GRACE.total_seconds() if grace is None else grace
             found.place.stop(found, seconds)
@@ -164,10 +215,22 @@ class Runner:
         attempt = self._attempts.get(key)
         return attempt is not None and not attempt.has_begun
 
+    def queued(self, instance_id: str) -> frozenset[tuple[str, str, int]]:
+        """Node, iteration and attempt of those of an instance that were started and wait."""
+        return frozenset(
+            key[1:]
+            for key, attempt in self._attempts.items()
+            if key[0] == instance_id and not attempt.has_begun
+        )
+
     def last_heartbeat(self, key: Key) -> object:
         """The details of the last heartbeat of an attempt in flight; None if it had none."""
         attempt = self._attempts.get(key)
-        return None if attempt is None else attempt.details
+        if attempt is None or self._secrets is None:
+            return None if attempt is None else attempt.details
+        # What is no JSON is shown as it is.
+        details = cast("JSON", attempt.details)
+        return self._secrets.shown(attempt.facts.tenant, details)
 
     def silences(self, instance_id: str) -> dict[tuple[str, str, int], float]:
         """Node, iteration and attempt → seconds since the last heartbeat.
@@ -227,7 +290,7 @@ class Runner:
         return self._coroutines if task.is_async else self._threads
 
     def _refuse(self, key: Key, order: StartAttempt, facts: Facts) -> None:
-        near = self._registry.nearest(order.task_id)
+        near = () if facts.built_in is not None else self._registry.nearest(order.task_id)
         hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
         failure = Failure(
             code=UNKNOWN_TASK,
@@ -249,16 +312,26 @@ class Runner:
             return
         attempt.is_settled = True
         del self._attempts[attempt.key]
+        if self._filling:
+            self._stop_filling(attempt)
         if not self._attempts:
             self._deadlines.rest()
             self._end_waiting()
         if attempt.has_lines:
             self._hand_over_lines(attempt)
         try:
+            if self._secrets is not None:
+                outcome = self._secrets.outcome(attempt.facts.tenant, outcome)
             self._report(attempt.key[0], outcome)
         except Exception:  # noqa: BLE001 - logged with its traceback
             # Raised further, it would end the runner with other attempts.
             _log.exception("the report of an attempt was not taken")
+
+    def _give_up(self, attempt: Attempt, outcome: Outcome) -> None:
+        """Settle an attempt that has not begun; a built-in one may wait for its place."""
+        self._settle(attempt, outcome)
+        if attempt.runner is not None and not attempt.has_begun:
+            self._coroutines.abandon(attempt)
 
     def _wrote(self, attempt: Attempt) -> None:
         """An attempt, in any thread, has lines that can be handed over."""
@@ -277,6 +350,8 @@ class Runner:
             return
         chunk = attempt.lines(self._clock.now, is_last=attempt.is_settled)
         if chunk is not None:
+            if self._secrets is not None:
+                chunk = self._secrets.lines(attempt.facts.tenant, chunk)
             self._lines(attempt.key, chunk)
 
     def _expire(self, attempt: Attempt, failure: Failure) -> None:
@@ -288,9 +363,17 @@ class Runner:
         for attempt in attempts:
             attempt.is_settled = True
             del self._attempts[attempt.key]
+            self._stop_filling(attempt)
             self._hand_over_lines(attempt)
-            if attempt.place is not None and attempt.has_begun:
+            # One of a built-in task may wait in a coroutine before it begins.
+            is_under_way = attempt.has_begun or attempt.runner is not None
+            if attempt.place is not None and is_under_way:
                 attempt.place.abandon(attempt)
+
+    def _stop_filling(self, attempt: Attempt) -> None:
+        filling = self._filling.pop(attempt.key, None)
+        if filling is not None:
+            filling.cancel()
 
     def _end_waiting(self) -> None:
         if self._all_ended is not None and not self._all_ended.done():

@@ -87,6 +87,7 @@ class Process:
             ids=world.ids,
             tasks=world.tasks,
             sender=Unsent(),
+            executors=world.tasks.built_in.executors,
             encryption=KIT_CODEC,
         )
         self._is_watched = False

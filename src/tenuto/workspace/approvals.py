@@ -11,7 +11,6 @@ import heapq
 from collections.abc import AsyncIterator, Iterator, Sequence
 
 import msgspec
-from msgspec import Struct
 
 from tenuto.core.open_approvals import ANYBODY, OPEN, OVERDUE
 from tenuto.core.view import context_of, waits_of
@@ -27,6 +26,7 @@ from tenuto.store.parts.instances import InstanceQuery, InstanceRow
 from tenuto.workspace.instance_lists import instance_rows
 from tenuto.workspace.portions import MOST_BYTES
 from tenuto.workspace.source import Source
+from tenuto.workspace.values import ANY_APPROVAL, ApprovalFilter, OpenApproval, Page
 
 _LOADED = 10
 """Instances that are loaded together."""
@@ -36,61 +36,6 @@ _OPEN = tuple(status for status in Status if not status.is_final)
 _AFTER = "\x01"
 """Between the id of an instance and an entry of its log, in a cursor: no id has it, and of all ids
 that begin with this one it comes first."""
-
-
-class ApprovalFilter(Struct, frozen=True, kw_only=True):
-    """Which open approvals; all that is asked for has to be true."""
-
-    is_mine: bool = False
-    """Those on which the principal may decide."""
-    is_overdue: bool = False
-    """Those that were reminded of, or have escalated."""
-    user: str | None = None
-    """Those that name this user, as `users` of an approval does."""
-    role: str | None = None
-    """Those that name this role."""
-
-
-ANY_APPROVAL = ApprovalFilter()
-
-
-class OpenApproval(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A decision that an instance waits for."""
-
-    instance_id: str
-    workflow_id: str
-    definition_version: int
-    instance_status: Status
-    """A paused instance takes a decision, too."""
-    correlation_id: str | None
-    step_id: str
-    iteration: str
-    users: list[str]
-    """Who may decide: `key:<id>`, `<issuer>|<subject>`, or a subject of the provider."""
-    roles: list[str]
-    form_schema: JSON
-    """Null also where it is larger than 20,000 bytes."""
-    is_form_left_out: bool
-    """Whether there is a form, and it is too large for a list."""
-    opened_at: str | None
-    due_at: str | None
-    """When it times out; null: never."""
-    reminders: int
-    """How many reminders were sent."""
-    escalated_at: str | None
-    is_overdue: bool
-    """Whether it was reminded of, or has escalated."""
-    may_decide: bool
-    """Whether the principal that asks may decide on it."""
-    input: JSON
-    """The input of the instance; null also where it is larger than 20,000 bytes."""
-
-
-class OpenApprovals(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A part of the list of open approvals, and how to go on with it."""
-
-    items: list[OpenApproval]
-    next_cursor: str | None
 
 
 class TenantApprovals:
@@ -114,7 +59,7 @@ class TenantApprovals:
 
     async def page(
         self, which: ApprovalFilter = ANY_APPROVAL, *, limit: int = 100, cursor: str | None = None
-    ) -> OpenApprovals:
+    ) -> Page[OpenApproval]:
         """Open approvals: those of the newest instances first, of one instance the oldest first.
 
         A page may have fewer items than its limit, although there is another one.
@@ -129,7 +74,7 @@ class TenantApprovals:
                 if _is_listed(place, begin) or not self._fits(found, which):
                     continue
                 if len(items) == limit or size >= MOST_BYTES:
-                    return OpenApprovals(items=items, next_cursor=write_cursor(last))
+                    return Page(items=items, next_cursor=write_cursor(last))
                 items.append(found)
                 size += len(msgspec.json.encode(found))
                 last = place
@@ -137,7 +82,7 @@ class TenantApprovals:
         if rows:
             # Those that could not be loaded are passed over.
             last = _position(rows[-1])
-        return OpenApprovals(items=items, next_cursor=write_cursor(last) if has_more else None)
+        return Page(items=items, next_cursor=write_cursor(last) if has_more else None)
 
     def _fits(self, found: OpenApproval, which: ApprovalFilter) -> bool:
         return (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
@@ -12,11 +13,15 @@ from tenuto.model.json import JSON, Object
 from tenuto.store.parts.access import KeyRow
 from tenuto.store.parts.dead_letters import DeadLetterRow
 from tenuto.store.parts.definitions import DefinitionRow
+from tenuto.workspace.data_values import QueryRun, SavedDataQuery, SavedDataSource, SourceTest
 from tenuto.workspace.protocol import Instance
 from tenuto.workspace.schedule_values import SavedCalendar, SavedSchedule
+from tenuto.workspace.secret_values import Secret
 from tenuto.workspace.values import BulkOperation, Published, Webhook
 
 if TYPE_CHECKING:
+    from tenuto.workspace.data_sources import DataQueries, DataSources
+    from tenuto.workspace.secrets import TenantSecrets
     from tenuto.workspace.stored_calendars import StoredCalendars
     from tenuto.workspace.stored_schedules import StoredSchedules
     from tenuto.workspace.task_definitions import Declared, TaskDefinitions
@@ -107,6 +112,76 @@ async def calendar_before(calendars: StoredCalendars, id: str) -> Object | None:
     """A calendar before the change; None where there is none."""
     with suppress(NotFound):
         return calendar(await calendars.get(id))
+    return None
+
+
+def data_source(saved: SavedDataSource) -> Object:
+    """A data source, without its description and without the query of its address."""
+    return {
+        "id": saved.id,
+        "version": saved.version,
+        "kind": saved.kind,
+        "url": None if saved.url is None else saved.url.partition("?")[0],
+        "host": saved.host,
+        "database": saved.database,
+        "user": saved.user,
+        "file": saved.file,
+        "secretRef": saved.secret_ref,
+        "readOnly": saved.read_only,
+    }
+
+
+async def data_source_before(sources: DataSources, id: str) -> Object | None:
+    """A data source before the change; None where there is none."""
+    with suppress(NotFound):
+        return data_source(await sources.get(id))
+    return None
+
+
+def data_query(saved: SavedDataQuery) -> Object:
+    """The version of a data query, its source, and a digest of its statement."""
+    return {
+        "id": saved.id,
+        "version": saved.version,
+        "dataSourceId": saved.data_source_id,
+        "hash": hashlib.sha256(saved.sql.encode()).hexdigest(),
+        "maxRows": saved.max_rows,
+    }
+
+
+async def data_query_before(queries: DataQueries, id: str) -> Object | None:
+    """A data query before the change; None where there is none."""
+    with suppress(NotFound):
+        return data_query(await queries.get(id))
+    return None
+
+
+def query_run(run: QueryRun) -> Object:
+    """How many rows were read, or why none were."""
+    found: Object = {"rowCount": run.row_count, "cached": run.cached}
+    return found if run.error is None else {**found, "error": run.error.code}
+
+
+def source_test(test: SourceTest) -> Object:
+    """Whether a database could be connected to."""
+    found: Object = {"ok": test.ok}
+    return found if test.error is None else {**found, "error": test.error.code}
+
+
+def secret(kept: Secret) -> Object:
+    """A secret, without its value."""
+    return {
+        "name": kept.name,
+        "destinations": None if kept.destinations is None else [*kept.destinations],
+        "changedAt": iso(kept.changed_at),
+        "changedBy": kept.changed_by,
+    }
+
+
+async def secret_before(secrets: TenantSecrets, name: str) -> Object | None:
+    """A secret before the change, without its value; None where there is none."""
+    with suppress(NotFound):
+        return secret(await secrets.get(name))
     return None
 
 

@@ -14,7 +14,9 @@ from msgspec.structs import replace
 from tenuto.definition.calendar_places import CalendarPlace, calendar_places
 from tenuto.definition.compiler import Checked
 from tenuto.definition.literal_inputs import literal_input_problems
+from tenuto.definition.query_places import QueryPlace, query_places
 from tenuto.definition.report import did_you_mean
+from tenuto.definition.secret_places import SecretUse, secret_places, secret_problems
 from tenuto.definition.slug import slug
 from tenuto.definition.task_places import TaskPlace, task_places
 from tenuto.engine.definitions.plans import is_there
@@ -140,11 +142,14 @@ class Definitions:
         )
         if checked.definition is None:
             return checked
-        found = await self._source.plans.unavailable(checked.definition, document)
-        missing = (replace(each, severity="warning") for each in found)
+        refused = await self._source.plans.unavailable(checked.definition, document)
+        missing = (replace(each, severity="warning") for each in refused)
         misfits = literal_input_problems(checked.definition, self._input_schema)
         unknown = await self.unknown_calendars(calendar_places(checked.definition))
-        return replace(checked, problems=(*checked.problems, *missing, *misfits, *unknown))
+        queries = await self.unknown_queries(query_places(checked.definition))
+        secrets = await self.unknown_secrets(secret_places(checked.definition))
+        found = (*checked.problems, *missing, *misfits, *unknown, *queries, *secrets)
+        return replace(checked, problems=found)
 
     async def undeclared(self, places: Iterable[TaskPlace]) -> list[Problem]:
         """Warnings for tasks that are neither declared nor run in process: they need a worker."""
@@ -184,6 +189,35 @@ class Definitions:
             for each in used
             if each.calendar not in known
         ]
+
+    async def unknown_queries(self, places: Iterable[QueryPlace]) -> list[Problem]:
+        """Warnings for data queries that do not exist: steps that run them would fail."""
+        queries, looked_up = self._seen.data_queries, list(places)[:_MOST_UNDECLARED]
+        unknown = [
+            each for each in looked_up if await queries.get(self._tenant, each.query) is None
+        ]
+        if not unknown:
+            return []
+        known = [each.id for each in await queries.page(self._tenant)]
+        advice = CATALOGUE["TEN-2780"].advice
+        return [
+            Problem(
+                code="TEN-2780",
+                path=each.path,
+                message=f"{each.step_id}: there is no data query {each.query!r}",
+                advice=did_you_mean(each.query, known, advice),
+                severity="warning",
+            )
+            for each in unknown
+        ]
+
+    async def unknown_secrets(self, places: Iterable[SecretUse]) -> list[Problem]:
+        """Warnings for secrets that do not exist, or may not be sent where a step sends them."""
+        used = list(places)
+        if not used:
+            return []
+        rows = await self._seen.secrets.page(self._tenant)
+        return secret_problems(used, {row.name: row.destinations for row in rows})
 
     async def row(self, id: str, version: int | None = None) -> DefinitionRow:
         """A definition; the newest version unless one is given. NotFound."""

@@ -82,7 +82,7 @@ class Deployer:
 async def keep_schedule(schedules: Schedules, flow: WorkflowFunction[..., Any]) -> None:
     """Save the schedule of a workflow function, or remove the one that it had.
 
-    Conflict where its id is that of a schedule that somebody else made.
+    Conflict where its id is that of a schedule of another owner.
     """
     wanted = flow.schedule()
     id = schedule_id(flow.id)

@@ -9,9 +9,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from tenuto.built_in.data_query import DataQueryExecutor
+from tenuto.data.queries import QueryRunner
 from tenuto.engine.engine import Engine
 from tenuto.engine.tenancy import stored_id
 from tenuto.model.errors import Problem, TenutoError
+from tenuto.model.graph import DataQuery
 from tenuto.model.json import JSON, Given, Object, as_json
 from tenuto.model.tenants import DEFAULT_TENANT
 from tenuto.python_form.workflow import WorkflowFunction
@@ -232,6 +235,10 @@ class EngineWorkspace(StoredWorkspace):
     async def _saved_version(self, document: JSON) -> tuple[int, Sequence[Problem]]:
         version = (await self.engine.plans.save(self.tenant, document)).version
         return version, await self.definitions.warnings(document)
+
+    def _query_runner(self) -> QueryRunner | None:
+        executor = self.engine.executors.get(DataQuery)
+        return executor.queries if isinstance(executor, DataQueryExecutor) else None
 
     def _own(self, id: str) -> InstanceRef:
         """An instance of this tenant; never for an id that came from outside."""

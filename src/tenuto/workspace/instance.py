@@ -167,6 +167,7 @@ class InstanceRef(StoredInstance):
             runner=engine.runner,
             policies=engine.policies.of,
             estimate=engine.estimate,
+            waits=engine.gate.waits,
         )
 
 

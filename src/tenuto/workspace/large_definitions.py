@@ -5,6 +5,8 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Protocol
 
+from msgspec.structs import replace
+
 from tenuto.definition.compiler import invalid_definition
 from tenuto.engine.definitions.plans import is_there
 from tenuto.engine.definitions.reading import Reading
@@ -40,7 +42,7 @@ class LargeDefinitions:
 
     async def create(self, document: Unread) -> Saved:
         """Save a new definition; see `Definitions.create`."""
-        reading = await document.read()
+        reading = await self._read(document)
         if not reading.is_valid:
             raise invalid_definition(reading.problems)
         if not reading.has_id:
@@ -58,7 +60,7 @@ class LargeDefinitions:
         for id in candidate_ids(base, self._source.ids):
             if await self._seen.definitions.get(self._tenant, id) is None:
                 with suppress(Conflict):
-                    return await self._save(await document.read(id=id), only_after=0)
+                    return await self._save(await self._read(document, id=id), only_after=0)
         raise is_taken(base)
 
     async def save(self, document: Unread, *, only_after: int | None = None) -> Saved:
@@ -66,7 +68,7 @@ class LargeDefinitions:
 
         One that is the newest version already is read by the rules of its time.
         """
-        reading = await document.read()
+        reading = await self._read(document)
         if not reading.is_valid:
             id, seen = reading.id, self._seen
             row = None if id is None else await seen.definitions.get(self._tenant, id)
@@ -76,8 +78,16 @@ class LargeDefinitions:
 
     async def problems(self, document: Unread) -> tuple[bool, tuple[Problem, ...]]:
         """Whether a document is valid, and all its problems."""
-        reading = await document.read()
+        reading = await self._read(document)
         return reading.is_valid, await self._problems(reading)
+
+    async def _read(self, document: Unread, *, id: str | None = None) -> Reading:
+        """Read it elsewhere, and parse its code here, where the sandbox is."""
+        reading = await document.read(id=id)
+        found = await self._source.plans.code.problems(reading.code, self._tenant)
+        if any(each.severity == "error" for each in found):
+            reading = replace(reading, is_valid=False, version=None)
+        return replace(reading, problems=(*reading.problems, *found)) if found else reading
 
     async def _save(self, reading: Reading, only_after: int | None) -> Saved:
         version = reading.version
@@ -99,7 +109,9 @@ class LargeDefinitions:
             return reading.problems
         undeclared = await self._definitions.undeclared(reading.tasks)
         unknown = await self._definitions.unknown_calendars(reading.calendars)
-        return (*reading.problems, *undeclared, *unknown)
+        queries = await self._definitions.unknown_queries(reading.queries)
+        secrets = await self._definitions.unknown_secrets(reading.secrets)
+        return (*reading.problems, *undeclared, *unknown, *queries, *secrets)
 
     @property
     def _seen(self) -> Parts:

@@ -21,6 +21,14 @@ from tenuto.model.json import JSON, Given, Object
 from tenuto.model.status import Status
 from tenuto.model.task_definition import TaskDefinition
 from tenuto.model.test_run import Mock
+from tenuto.workspace.data_values import (
+    DataQueryUses,
+    DataSourceUses,
+    QueryRun,
+    SavedDataQuery,
+    SavedDataSource,
+    SourceTest,
+)
 from tenuto.workspace.schedule_values import (
     ANY_SCHEDULE,
     CalendarDay,
@@ -34,9 +42,12 @@ from tenuto.workspace.schedule_values import (
     TickRecord,
     WorkingSpan,
 )
+from tenuto.workspace.secret_values import Secret
 from tenuto.workspace.values import (
     ALL_DEAD_LETTERS,
+    ANY_APPROVAL,
     ANY_INSTANCE,
+    ApprovalFilter,
     BulkOperation,
     DeadLetterFilter,
     DeadLetterGroups,
@@ -44,6 +55,7 @@ from tenuto.workspace.values import (
     DefinitionVersion,
     InstanceFilter,
     ListedTask,
+    OpenApproval,
     Page,
     PendingDelivery,
     Published,
@@ -233,6 +245,26 @@ class Workspace(Protocol):
     @property
     def calendars(self) -> Calendars:
         """Business calendars: working time."""
+        ...
+
+    @property
+    def approvals(self) -> Approvals:
+        """Decisions that instances wait for."""
+        ...
+
+    @property
+    def data_sources(self) -> DataSources:
+        """Databases that data queries read."""
+        ...
+
+    @property
+    def data_queries(self) -> DataQueries:
+        """Statements that workflows run by their ids."""
+        ...
+
+    @property
+    def secrets(self) -> Secrets:
+        """Values that steps use and no record shows."""
         ...
 
     @property
@@ -723,6 +755,124 @@ class Calendars(Protocol):
 
     async def list(self) -> list[SavedCalendar]:
         """Every calendar, ordered by id."""
+        ...
+
+
+class Approvals(Protocol):
+    """Decisions that instances wait for."""
+
+    async def page(
+        self, which: ApprovalFilter = ANY_APPROVAL, *, limit: int = 100, cursor: str | None = None
+    ) -> Page[OpenApproval]:
+        """Open approvals: those of the newest instances first, of one instance the oldest first.
+
+        A page may have fewer items than its limit, although there is another one.
+        """
+        ...
+
+
+class DataSources(Protocol):
+    """Databases that data queries read: PostgreSQL, MySQL, SQLite."""
+
+    async def save(self, document: JSON, *, only_after: int | None = None) -> SavedDataSource:
+        """Save a data source, new or not; without an id it is a new one. InvalidInput.
+
+        The same content again makes no new version. With `only_after` it is saved only while that
+        is its version; Conflict.
+        """
+        ...
+
+    async def get(self, id: str) -> SavedDataSource:
+        """A data source as it is saved; NotFound."""
+        ...
+
+    async def page(self, *, limit: int = 100, cursor: str | None = None) -> Page[SavedDataSource]:
+        """A page of data sources, ordered by id."""
+        ...
+
+    async def uses(self, id: str) -> DataSourceUses:
+        """The data queries that name a data source; NotFound."""
+        ...
+
+    async def test(self, id: str) -> SourceTest:
+        """Connect to the database of a data source; NotFound."""
+        ...
+
+    async def remove(self, id: str) -> None:
+        """Remove a data source; Conflict while queries name it. NotFound."""
+        ...
+
+    async def list(self) -> list[SavedDataSource]:
+        """Every data source, ordered by id."""
+        ...
+
+
+class DataQueries(Protocol):
+    """Statements with named parameters, which workflows run by their ids."""
+
+    async def save(self, document: JSON, *, only_after: int | None = None) -> SavedDataQuery:
+        """Save a data query, new or not; without an id it is a new one. InvalidInput.
+
+        The same content again makes no new version. With `only_after` it is saved only while that
+        is its version; Conflict.
+        """
+        ...
+
+    async def get(self, id: str) -> SavedDataQuery:
+        """A data query as it is saved; NotFound."""
+        ...
+
+    async def page(self, *, limit: int = 100, cursor: str | None = None) -> Page[SavedDataQuery]:
+        """A page of data queries, ordered by id."""
+        ...
+
+    async def uses(self, id: str) -> DataQueryUses:
+        """The workflows that run a data query; NotFound."""
+        ...
+
+    async def run(self, id: str, args: Given = None) -> QueryRun:
+        """Try a data query; NotFound. InvalidInput where the arguments do not fit."""
+        ...
+
+    async def remove(self, id: str) -> None:
+        """Remove a data query; Conflict while workflows run it. NotFound."""
+        ...
+
+    async def list(self) -> list[SavedDataQuery]:
+        """Every data query, ordered by id."""
+        ...
+
+
+class Secrets(Protocol):
+    """Values that steps use and no record shows; no method gives one back."""
+
+    async def put(
+        self, name: str, value: str, *, destinations: Sequence[str] | None = None
+    ) -> Secret:
+        """Store a secret, new or not; attempts that start from now on get this value.
+
+        `destinations` are the hosts and data sources that it may be sent to; without them it may
+        stand in the input of every step. InvalidInput, without the value.
+        """
+        ...
+
+    async def get(self, name: str) -> Secret:
+        """A secret, without its value; NotFound."""
+        ...
+
+    async def page(self, *, limit: int = 100, cursor: str | None = None) -> Page[Secret]:
+        """A page of secrets, without their values, ordered by name."""
+        ...
+
+    async def remove(self, name: str, *, force: bool = False) -> None:
+        """Remove a secret; Conflict while something names it, unless `force`. NotFound.
+
+        Attempts that start after that and need it fail with `UNKNOWN_SECRET`.
+        """
+        ...
+
+    async def list(self) -> list[Secret]:
+        """Every secret, without its value, ordered by name."""
         ...
 
 

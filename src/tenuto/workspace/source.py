@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from tenuto.engine.events.inspector import Inspector
     from tenuto.engine.settings import Settings
     from tenuto.engine.turns.loader import Loader
-    from tenuto.ports import Clock, Ids
+    from tenuto.ports import Clock, Ids, Seals
     from tenuto.store.protocol import Store
     from tenuto.store.row_sizes import RowSizes
 
@@ -28,6 +28,11 @@ class Source(Protocol):
 
     @property
     def settings(self) -> Settings: ...
+
+    @property
+    def seals(self) -> Seals:
+        """Encrypts the values of secrets."""
+        ...
 
     @property
     def plans(self) -> Plans:

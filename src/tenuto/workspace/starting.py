@@ -36,6 +36,9 @@ from tenuto.store.parts.instances import InstanceQuery
 from tenuto.workspace.instance_lists import instance_rows
 from tenuto.workspace.values import Start
 
+_AT_ONCE = 20
+"""Starts of one request that begin in one pass of the event loop."""
+
 
 class Starting:
     """Starts instances for one principal of one tenant."""
@@ -99,7 +102,18 @@ class Starting:
 
     async def begin_many(self, asked: Sequence[Start]) -> list[Answer | TenutoError]:
         """Start several at once; a refused start gives an error at its place."""
-        return await asyncio.gather(*map(self._begin_if_possible, asked))
+        begun: list[asyncio.Task[Answer | TenutoError]] = []
+        try:
+            for each in asked:
+                begun.append(asyncio.create_task(self._begin_if_possible(each)))
+                if len(begun) % _AT_ONCE == 0:
+                    # Requests of other clients have their turn.
+                    await self._engine.clock.sleep(0)
+            return await asyncio.gather(*begun)
+        except BaseException:
+            for task in begun:
+                task.cancel()
+            raise
 
     async def _begin_if_possible(self, asked: Start) -> Answer | TenutoError:
         try:

@@ -21,7 +21,7 @@ from tenuto.model.json import Given, Object, as_json
 from tenuto.model.status import Status
 from tenuto.store.parts.definitions import DefinitionRow
 from tenuto.store.parts.instances import InstanceQuery
-from tenuto.workspace.instance_lists import instance_rows
+from tenuto.workspace.instance_lists import instance_rows, schedules_of
 from tenuto.workspace.source import Source
 from tenuto.workspace.values import (
     ANY_INSTANCE,
@@ -35,11 +35,15 @@ from tenuto.workspace.values import (
 from tenuto.workspace.views import summary_of
 
 if TYPE_CHECKING:
+    from tenuto.data.queries import QueryRunner
+    from tenuto.workspace.approvals import TenantApprovals
     from tenuto.workspace.audit import TenantAudit
+    from tenuto.workspace.data_sources import DataQueries, DataSources
     from tenuto.workspace.dead_letters import DeadLetters
     from tenuto.workspace.definitions import Definitions
     from tenuto.workspace.events import Events
     from tenuto.workspace.keys import TenantKeys
+    from tenuto.workspace.secrets import TenantSecrets
     from tenuto.workspace.stored_calendars import StoredCalendars
     from tenuto.workspace.stored_instance import StoredInstance
     from tenuto.workspace.webhooks import Subscriptions, Webhooks
@@ -196,8 +200,12 @@ class StoredWorkspace(ABC):
             after=cursor,
         )
         wanted = None if variables is None else cast("Object", as_json(dict(variables)))
-        page = await instance_rows(self.source, self.tenant, query, wanted, key=which.key)
-        return Page(items=[summary_of(row) for row in page.items], next_cursor=page.next_after)
+        page = await instance_rows(
+            self.source, self.tenant, query, wanted, key=which.key, text=which.text
+        )
+        ticks = await schedules_of(self.source, self.tenant, page.items)
+        shown = [summary_of(row, ticks.get(row.id)) for row in page.items]
+        return Page(items=shown, next_cursor=page.next_after)
 
     async def details(self, ids: Sequence[str]) -> list[Object]:
         """Whole instances as JSON, in the order of `ids`; unknown ids are left out."""
@@ -269,11 +277,12 @@ class StoredWorkspace(ABC):
 
     def _listeners(self, kind: type[_Listeners]) -> _Listeners:
         source = self.source
+        allowances = source.settings.allowances(is_all=source.settings.private_webhooks)
         return kind(
             source.store,
             source.clock,
             source.ids,
-            may_be_private=source.settings.private_webhooks,
+            allowance=allowances.of(self.tenant),
             changed=self._listeners_changed,
             hastened=self._listener_hastened,
             tenant=self.tenant,
@@ -296,12 +305,45 @@ class StoredWorkspace(ABC):
         return StoredCalendars(self.source, self.tenant)
 
     @property
+    def data_sources(self) -> DataSources:
+        """Databases that data queries read: save, list, get, uses, test, remove."""
+        from tenuto.workspace.data_sources import DataSources
+
+        return DataSources(self.source, self.tenant, self.actor, self._query_runner)
+
+    @property
+    def data_queries(self) -> DataQueries:
+        """Statements that workflows run by their ids: save, list, get, uses, run, remove."""
+        from tenuto.workspace.data_sources import DataQueries
+
+        return DataQueries(self.source, self.tenant, self.actor, self._query_runner)
+
+    def _query_runner(self) -> QueryRunner | None:
+        """What runs data queries in this process; None: nothing does."""
+        return None
+
+    @property
+    def secrets(self) -> TenantSecrets:
+        """Values that steps use and no record shows: put, list, page, get, remove."""
+        from tenuto.workspace.secrets import TenantSecrets
+
+        return TenantSecrets(self.source, self.tenant, self.actor)
+
+    @property
     def workers(self) -> TenantWorkers:
         """Workers that were seen within the last hour: list, page."""
         from tenuto.workspace.workers import TenantWorkers
 
         source = self.source
         return TenantWorkers(source.store.seen_by(self.tenant), source.clock, self.tenant)
+
+    @property
+    def approvals(self) -> TenantApprovals:
+        """Decisions that instances wait for: page."""
+        from tenuto.workspace.approvals import TenantApprovals
+
+        # A program that has the store may decide in the name of any person.
+        return TenantApprovals(self.source, self.tenant, self.actor, (), is_trusted=True)
 
     @property
     def keys(self) -> TenantKeys:

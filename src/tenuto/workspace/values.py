@@ -98,6 +98,9 @@ class InstanceFilter(Struct, frozen=True, kw_only=True, rename="camel"):
     roots: bool = False
     """Without children of other instances."""
     parent_id: str | None = None
+    text: str | None = None
+    """In its workflow, correlation id, open steps, error or cancellation. A page that is searched
+    for it ends after 10,000 instances, although there may be more."""
 
 
 ANY_INSTANCE = InstanceFilter()
@@ -135,7 +138,60 @@ class Summary(Struct, frozen=True, kw_only=True):
     """The first of its ancestors; its own id where it has none."""
     rerun_of: str | None = None
     """The instance that it repeats."""
+    schedule: Object | None = None
+    """`{id, nominal}`: the tick of a schedule that started it."""
     tenant: str = ""
+
+
+# -- approvals
+
+
+class ApprovalFilter(Struct, frozen=True, kw_only=True):
+    """Which open approvals; all that is asked for has to be true."""
+
+    is_mine: bool = False
+    """Those on which the principal may decide."""
+    is_overdue: bool = False
+    """Those that were reminded of, or have escalated."""
+    user: str | None = None
+    """Those that name this user, as `users` of an approval does."""
+    role: str | None = None
+    """Those that name this role."""
+
+
+ANY_APPROVAL = ApprovalFilter()
+
+
+class OpenApproval(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A decision that an instance waits for."""
+
+    instance_id: str
+    workflow_id: str
+    definition_version: int
+    instance_status: Status
+    """A paused instance takes a decision, too."""
+    correlation_id: str | None
+    step_id: str
+    iteration: str
+    users: list[str]
+    """Who may decide: `key:<id>`, `<issuer>|<subject>`, or a subject of the provider."""
+    roles: list[str]
+    form_schema: JSON
+    """Null also where it is larger than 20,000 bytes."""
+    is_form_left_out: bool
+    """Whether there is a form, and it is too large for a list."""
+    opened_at: str | None
+    due_at: str | None
+    """When it times out; null: never."""
+    reminders: int
+    """How many reminders were sent."""
+    escalated_at: str | None
+    is_overdue: bool
+    """Whether it was reminded of, or has escalated."""
+    may_decide: bool
+    """Whether the principal that asks may decide on it."""
+    input: JSON
+    """The input of the instance; null also where it is larger than 20,000 bytes."""
 
 
 # -- events

@@ -6,12 +6,13 @@ from typing import Any
 
 import msgspec
 
+from tenuto.model.json import Object
 from tenuto.store.parts.instances import InstanceRow
 from tenuto.workspace.values import Summary
 
 
-def summary_of(row: InstanceRow) -> Summary:
-    """An instance as lists show it."""
+def summary_of(row: InstanceRow, schedule: Object | None = None) -> Summary:
+    """An instance as lists show it; `schedule`: the tick that started it."""
     return Summary(
         id=row.id,
         workflow=row.definition_id,
@@ -31,6 +32,7 @@ def summary_of(row: InstanceRow) -> Summary:
         parent_id=row.parent_id,
         root_id=row.root_id or row.id,
         rerun_of=row.rerun_of,
+        schedule=schedule,
         tenant=row.tenant,
     )
 

@@ -12,6 +12,8 @@ from tenuto.engine.settings import Settings
 from tenuto.model.json import Object
 from tenuto.store.parts.schedules import ScheduleRow, TickRow
 from tenuto.testing import Engine
+from tenuto.testing.fault_plan import Fault
+from tenuto.testing.unrest import Unrest
 
 T = TypeVar("T")
 
@@ -34,11 +36,19 @@ def minutes(ticks: list[TickRow]) -> list[int]:
     return [(tick.nominal - BEGIN) // timedelta(minutes=1) for tick in ticks]
 
 
+class EveryWrite(Unrest):
+    """Counts every durable write but those about processes: faults strike schedules and ticks."""
+
+    def on_write(self, verb: str) -> Fault | None:
+        return None if verb.startswith("members.") else super().on_write("turns.commit")
+
+
 class Clockwork:
     """An engine with a workflow `report`, whose task may take its time."""
 
     def __init__(self, *, settings: Settings | None = None, takes: str = "PT0S") -> None:
         self.engine = Engine(settings=settings)
+        self.engine.world.unrest = EveryWrite()
         self.inputs: list[object] = []
 
         @self.engine.task

@@ -26,6 +26,7 @@ def save(world: Clockwork, document: dict[str, Any], **how: Any) -> CalendarRow:
 
 
 def test_unchanged_content_makes_no_version() -> None:
+    """Calendars have versions, and unchanged content makes none."""
     with Clockwork() as world:
         assert save(world, office()).version == 1
         assert save(world, office()).version == 1
@@ -40,6 +41,9 @@ def test_unchanged_content_makes_no_version() -> None:
 
 
 def test_a_calendar_that_is_used_is_not_removed() -> None:
+    """A calendar without working time, or that extends itself, is refused; one that is used is not
+    deleted, and the refusal names its users.
+    """
     with Clockwork() as world:
         save(world, office())
         save(world, {"id": "branch", "extends": "office", "dates": []})
@@ -107,6 +111,9 @@ async def _known(app: Any) -> Any:  # noqa: ANN401
 
 
 def test_a_changed_calendar_moves_the_ticks_of_its_schedules() -> None:
+    """A changed calendar moves the next times of its schedules, and of those of calendars that
+    extend it, in the transaction that saves it.
+    """
     bridge = {"date": "2026-01-02", "hours": [], "name": "bridge"}
     with Clockwork() as world:
         save(world, office(dates=[bridge]))

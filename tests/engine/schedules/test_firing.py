@@ -13,6 +13,9 @@ from tests.engine.schedules.clockwork import Clockwork, at, minutes
 
 
 def test_ticks_are_started_at_their_times_with_their_keys_and_inputs() -> None:
+    """The instance of a tick has the idempotency key `schedule:<id>:<nominal moment>`; its
+    `ctx.input` is the input, with templates that see `schedule {id, nominal, previous, next}`.
+    """
     with Clockwork() as world:
         asked = {"at": "{{schedule.nominal}}", "since": "{{schedule.previous}}"}
         world.save(input=asked)
@@ -69,6 +72,9 @@ CATCH_UPS: list[tuple[str, dict[str, Any], float, list[int], int]] = [
 def test_after_an_outage_the_catch_up_policy_decides(
     catch_up: dict[str, Any], down: float, caught_up: list[int], missed: int
 ) -> None:
+    """A tick that is more than ten seconds late is started as `catchUp` says: `all` starts each
+    within the window, `one` the newest of these, `none` none; the others are missed.
+    """
     with Clockwork() as world:
         world.save(catchUp=catch_up, overlap="allow")
         world.skip(minutes=6)
@@ -127,6 +133,9 @@ def test_a_schedule_with_an_end_is_over_after_its_last_tick() -> None:
 
 
 def test_a_clock_that_is_set_back_starts_nothing_twice() -> None:
+    """A clock that is set back starts nothing twice and nothing early; one that is set forward is
+    an outage.
+    """
     with Clockwork() as world:
         world.save(overlap="allow", catchUp={"mode": "all"})
         world.skip(minutes=21)
@@ -139,6 +148,9 @@ def test_a_clock_that_is_set_back_starts_nothing_twice() -> None:
 
 
 def test_a_clock_that_is_set_forward_starts_what_was_passed_over_as_after_an_outage() -> None:
+    """A clock that is set back starts nothing twice and nothing early; one that is set forward is
+    an outage.
+    """
     with Clockwork() as world:
         world.save(overlap="allow", catchUp={"mode": "all"})
         world.skip(minutes=6)
@@ -148,6 +160,9 @@ def test_a_clock_that_is_set_forward_starts_what_was_passed_over_as_after_an_out
 
 
 def test_nothing_is_early_when_the_clock_is_set_back() -> None:
+    """A clock that is set back starts nothing twice and nothing early; one that is set forward is
+    an outage.
+    """
     with Clockwork() as world:
         world.save()
         world.set_clock(minutes=-3)

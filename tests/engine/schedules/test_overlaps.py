@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
+from tenuto.app import Tenuto
 from tests.engine.schedules.clockwork import Clockwork, at, minutes
 
 
@@ -12,6 +14,10 @@ def statuses(world: Clockwork) -> list[str]:
 
 
 def test_skip_passes_over_ticks_while_one_runs() -> None:
+    """While an earlier instance of its schedule runs, `allow` starts a tick beside it, `skip`
+    passes it over, `queue` starts it when that has ended, and `cancel-running` cancels that one
+    and starts it.
+    """
     with Clockwork(takes="PT12M") as world:
         world.save(overlap="skip")
         world.skip(minutes=31)
@@ -24,6 +30,10 @@ def test_skip_passes_over_ticks_while_one_runs() -> None:
 
 
 def test_allow_starts_every_tick() -> None:
+    """While an earlier instance of its schedule runs, `allow` starts a tick beside it, `skip`
+    passes it over, `queue` starts it when that has ended, and `cancel-running` cancels that one
+    and starts it.
+    """
     with Clockwork(takes="PT12M") as world:
         world.save(overlap="allow")
         world.skip(minutes=16)
@@ -32,6 +42,10 @@ def test_allow_starts_every_tick() -> None:
 
 
 def test_queue_starts_each_tick_at_once_when_the_one_before_has_ended() -> None:
+    """While an earlier instance of its schedule runs, `allow` starts a tick beside it, `skip`
+    passes it over, `queue` starts it when that has ended, and `cancel-running` cancels that one
+    and starts it.
+    """
     with Clockwork(takes="PT12M") as world:
         world.save(overlap="queue")
         world.skip(minutes=16)
@@ -45,6 +59,26 @@ def test_queue_starts_each_tick_at_once_when_the_one_before_has_ended() -> None:
         assert began[2] - began[1] == timedelta(minutes=12)
         running = [each for each in world.engine.instances if each.status.value == "RUNNING"]
         assert len(running) == 1
+
+
+def test_an_instance_says_which_schedule_started_it_and_how_many_ticks_wait_for_it() -> None:
+    """`explain` has the cause `schedule` for an instance that a tick started, with the schedule,
+    the nominal time, and how many later ticks wait for its end.
+    """
+    with Clockwork(takes="PT12M") as world:
+        world.save(overlap="queue")
+        world.skip(minutes=16)
+        [id] = [each.instance_id for each in world.ticks("started")]
+        assert id is not None
+
+        async def explained(app: Tenuto) -> Any:  # noqa: ANN401
+            return await (await app.instance(id)).explain()
+
+        cause = world.ask(explained)["causes"][-1]
+        nominal = "2026-01-01T00:05:00.000Z"
+        assert cause["kind"] == "schedule"
+        assert cause["message"].endswith("; 2 later ticks wait for its end")
+        assert cause["details"] == {"scheduleId": "s", "nominal": nominal, "queued": 2}
 
 
 def test_a_queue_is_emptied_when_the_schedule_has_ended() -> None:
@@ -68,6 +102,10 @@ def test_a_queue_survives_a_crash() -> None:
 
 
 def test_cancel_running_cancels_and_starts_in_one_step() -> None:
+    """While an earlier instance of its schedule runs, `allow` starts a tick beside it, `skip`
+    passes it over, `queue` starts it when that has ended, and `cancel-running` cancels that one
+    and starts it.
+    """
     with Clockwork(takes="PT12M") as world:
         world.save(overlap="cancel-running")
         world.skip(minutes=11)

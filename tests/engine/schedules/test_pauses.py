@@ -14,6 +14,7 @@ def resume(world: Clockwork) -> None:
 
 
 def test_ticks_of_a_pause_are_skipped_whatever_the_catch_up_policy() -> None:
+    """Ticks of a pause are skipped, whatever `catchUp` says."""
     with Clockwork() as world:
         world.save(overlap="allow", catchUp={"mode": "all"})
         world.skip(minutes=6)

@@ -21,7 +21,7 @@ from tenuto.model.quotas import Quotas
 from tenuto.model.task_definition import TaskDefinition
 from tenuto.store.errors import DataRefused
 from tenuto.store.parts.mailbox import Mail
-from tenuto.store.parts.schedules import Fire, ScheduleKey, Schedules
+from tenuto.store.parts.schedules import Fire, ScheduleKey, ScheduleRow, Schedules
 from tests.engine.schedules.clockwork import FLOW, Clockwork, at, minutes
 
 STRICT: Object = {
@@ -39,6 +39,11 @@ def hide(world: Clockwork, id: str = "report") -> None:
 
 
 def test_an_input_that_does_not_fit_is_a_refusal_of_that_tick_alone() -> None:
+    """Input that does not fit at a tick is a recorded refusal of that tick; a schedule is in
+    `error` only where no tick can succeed (target gone, zone unknown), and comes back by
+    itself.
+    Input that fails `inputSchema`: 422, by trigger or schedule a recorded refusal.
+    """
     with Clockwork() as world:
         world.save(input={"next": "{{schedule.next}}"}, endDate="2026-01-01T00:15:00Z")
         world.engine.deploy(STRICT)
@@ -60,6 +65,10 @@ def test_an_input_that_cannot_be_made_is_a_refusal_of_that_tick_alone() -> None:
 
 
 def test_without_its_workflow_it_is_in_error_and_comes_back_when_that_is_saved() -> None:
+    """Input that does not fit at a tick is a recorded refusal of that tick; a schedule is in
+    `error` only where no tick can succeed (target gone, zone unknown), and comes back by
+    itself.
+    """
     with Clockwork() as world:
         world.save(overlap="allow")
         world.save("other")
@@ -92,6 +101,23 @@ def test_a_removal_says_how_many_schedules_it_stops() -> None:
         assert [world.row(id).status for id in ("a", "b", "c")] == ["error", "error", "paused"]
         world.skip(hours=1)
         assert world.engine.instances == []
+
+
+def test_a_schedule_that_is_fired_while_its_workflow_is_removed_is_stopped_all_the_same() -> None:
+    page = Schedules.page
+
+    async def overtaken(self: Schedules, *given: Any, **which: Any) -> list[ScheduleRow]:  # noqa: ANN401
+        """Each row is of the version before."""
+        return [replace(row, version=row.version - 1) for row in await page(self, *given, **which)]
+
+    with Clockwork() as world:
+        world.save()
+        world.skip(minutes=6)
+        hide(world)
+        with patch.object(Schedules, "page", overtaken):
+            stopped = world.of(lambda schedules: schedules.removed_workflow("default", "report"))
+        assert (stopped, world.row().status) == (1, "error")
+        assert world.row().problem == "there is no workflow report"
 
 
 def test_a_start_that_is_overtaken_by_a_removal_ends_as_a_refused_tick() -> None:
@@ -158,6 +184,10 @@ def test_without_its_calendar_it_is_in_error_and_comes_back_with_it() -> None:
 
 
 def test_a_document_that_cannot_be_read_any_more_is_an_error() -> None:
+    """Input that does not fit at a tick is a recorded refusal of that tick; a schedule is in
+    `error` only where no tick can succeed (target gone, zone unknown), and comes back by
+    itself.
+    """
     with Clockwork() as world:
         saved = world.save()
         world.save("other")

@@ -128,7 +128,7 @@ async def test_a_queue_is_looked_at_less_and_less_while_nothing_changes(
     nominal = first.nominal - timedelta(days=1)
     waiting = await two.engine.schedules.backfill_tick("default", "q", nominal, overlap="queue")
     assert waiting.outcome == "queued"
-    firing = schedules._firing
+    firing = schedules.firing
     waits: list[float] = []
     for _ in range(8):
         row, now = await schedules.get("default", "q"), one.engine.clock.now()

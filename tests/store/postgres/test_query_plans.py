@@ -145,6 +145,13 @@ SELECT 't' || n % 50, 's' || n, '', 1, 1, 'active', n, n, n, 'd' || n % 7, 'c' |
 INSERT INTO tenuto.schedule_ticks
 SELECT 't' || n % 50, 's' || n % 200, n, 0, n, 'started', 'i' || n, NULL, 1, NULL,
     CASE WHEN n % 9 = 0 THEN 1 ELSE 0 END, 1, '', n FROM generate_series(1, {ROWS}) AS n;
+INSERT INTO tenuto.data_sources
+SELECT 't' || n % 50, 'd' || n, 1, '', n, NULL, n, NULL FROM generate_series(1, {ROWS}) AS n;
+INSERT INTO tenuto.data_queries
+SELECT 't' || n % 50, 'q' || n, 1, 'd' || n % 500, '', n, NULL, n, NULL
+FROM generate_series(1, {ROWS}) AS n;
+INSERT INTO tenuto.tenant_secrets
+SELECT 't' || n % 50, 's' || n, '', NULL, n, NULL FROM generate_series(1, {ROWS}) AS n;
 INSERT INTO tenuto.audit_heads SELECT 't' || n, n, '' FROM generate_series(1, {ROWS}) AS n;
 ANALYZE;
 """

@@ -119,6 +119,8 @@ async def test_the_migrate_verb_tells_what_it_did(tmp_path: Path) -> None:
         "0027 task_logs",
         "0028 connected_workers",
         "0029 calendars_and_schedules",
+        "0030 secrets",
+        "0031 data_sources_and_queries",
         "0033 encryption",
     ]
     assert await store.migrate() == []

@@ -175,5 +175,20 @@ const MEANINGS: Record<string, Meaning> = {
     "title": "JavaScript code needs too much memory",
     "explanation": "The code reached its `memoryLimit`, and its process was ended. The failure is not retryable.",
     "advice": "Work on less data at once, or raise `memoryLimit`."
+  },
+  "UNKNOWN_SECRET": {
+    "title": "A secret does not exist",
+    "explanation": "The input of the step names a secret that the tenant does not have; the message names it. The failure is not retryable.",
+    "advice": "Store it with `tenuto secrets set NAME`, and retry the instance."
+  },
+  "SECRET_NOT_ALLOWED": {
+    "title": "A secret may not be sent there",
+    "explanation": "The secret has destinations, and the step would have sent it elsewhere: to another host or data source, to a task, or into code. The failure is not retryable.",
+    "advice": "Use another secret in this step, or store this one with other destinations."
+  },
+  "SECRET_UNREADABLE": {
+    "title": "A secret cannot be decrypted",
+    "explanation": "The stored value of the secret is encrypted with a key that the process does not have, or is damaged; the message names the key. The failure is retryable.",
+    "advice": "Give the process the key, or store the secret again with `tenuto secrets set NAME`."
   }
 };

@@ -25,6 +25,7 @@ export type Remedy =
   | { kind: "decide"; label: string; step: string; iteration: string; cause: Cause }
   | { kind: "resume" | "retry" | "release"; label: string; cause: Cause }
   | { kind: "workers" | "tasks"; label: string; task: string | null; cause: Cause }
+  | { kind: "schedule"; label: string; scheduleId: string; cause: Cause }
   | { kind: "child"; label: string; childId: string; cause: Cause }
   | { kind: "compensation"; label: string; cause: Cause };
 
@@ -60,6 +61,7 @@ export function endWord(kind: string): string {
     case "retry":
       return "due";
     case "breaker":
+    case "rate-limit":
       return "tried again";
     case "stopping":
       return "ended";
@@ -103,10 +105,16 @@ function remedyFor(cause: Cause): Remedy | null {
     case "worker":
       return { kind: "workers", label: "See workers", task: asText(details["taskId"]), cause };
     case "breaker":
+      // That of a host has no task whose page shows it.
+      if (details["target"] !== undefined) return null;
       return { kind: "tasks", label: "See the breaker", task: asText(details["taskId"]), cause };
     case "child": {
       const childId = asText(details["childId"]);
       return childId === null ? null : { kind: "child", label: "Open the child", childId, cause };
+    }
+    case "schedule": {
+      const scheduleId = asText(details["scheduleId"]);
+      return scheduleId === null ? null : { kind: "schedule", label: "See the schedule", scheduleId, cause };
     }
     case "compensation":
       return { kind: "compensation", label: "See what was undone", cause };

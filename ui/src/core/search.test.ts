@@ -1,3 +1,5 @@
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
 import { describe, expect, test } from "vitest";
 import { Random } from "../../tests/random";
 import {
@@ -11,7 +13,13 @@ import {
   type InstanceParams,
 } from "./search";
 
-const NOW = new Date("2026-11-17T12:00:00.000Z");
+/** One table for the search box and for `-q` of commands. */
+const SHARED = JSON.parse(readFileSync(resolve(import.meta.dirname, "../../../tests/cli/searches.json"), "utf8")) as {
+  now: string;
+  found: [string, InstanceParams][];
+  refused: [string, string, string][];
+};
+const NOW = new Date(SHARED.now);
 const read = (text: string) => readSearch(text, NOW);
 const params = (text: string) => {
   const { params, problems } = read(text);
@@ -31,42 +39,12 @@ test("qualifiers are the parameters of the list", () => {
   });
 });
 
-test.each([
-  ["", { roots: true }],
-  ["is:any", {}],
-  ["parent:p", { parentId: "p" }],
-  ["status:waiting,failed status:PAUSED", { status: "WAITING_FOR_EVENT,PAUSED,FAILED", roots: true }],
-  ["status:active", { status: "CREATED,RUNNING,WAITING_FOR_EVENT,PAUSED", roots: true }],
-  ["event:payment.*", { waitingFor: "payment.*", roots: true }],
-  ["key:order-7", { key: "order-7" }],
-  ["ORD-17", { correlationId: "ORD-17", roots: true }],
-  ["019B7D4F-303e-7010-8df6-9396e29daf5c", { ids: "019b7d4f-303e-7010-8df6-9396e29daf5c" }],
-  ["id:a,b id:c", { ids: "a,b,c" }],
-  [
-    'workflow:w var.n=7 var.ok=true var.s="7" var.__proto__=1',
-    { workflowId: "w", variables: '{"n":7,"ok":true,"s":"7","__proto__":1}', roots: true },
-  ],
-  ["changed-since:1d", { updatedFrom: "2026-11-16T12:00:00.000Z", roots: true }],
-  ["before:2026-11-01T00:00:00Z", { createdBefore: "2026-11-01T00:00:00.000Z", roots: true }],
-] satisfies [string, InstanceParams][])("%s", (text, expected) => {
+test.each(SHARED.found)("%s", (text, expected) => {
   expect(params(text)).toEqual(expected);
 });
 
 describe("a problem has its place and a remedy", () => {
-  test.each([
-    ["workflow:a status:broken", "status:broken", "not a status"],
-    ["since:soon", "since:soon", "not a time"],
-    ["since:99999999999d", "since:99999999999d", "not a time"],
-    ["colour:red step:a", "colour:red", "not a qualifier"],
-    ["kee:order-7", "kee:order-7", "not a qualifier"],
-    ["workflow:", "workflow:", "no value"],
-    ["step:a step:b", "step:b", "twice"],
-    ["is:odd", "is:odd", "not known"],
-    ["failed", "failed", "is a status"],
-    ['step:"a b', '"a b', "not closed"],
-    ["workflow:w var.a=1 var.a=2", "var.a=2", "twice"],
-    ["var.a=1", "var.a=1", "within one workflow"],
-  ])("%s", (text, place, message) => {
+  test.each(SHARED.refused)("%s", (text, place, message) => {
     const [problem] = read(text).problems;
     expect(problem?.message).toContain(message);
     expect(text.slice(problem?.from, problem?.to)).toBe(place);

@@ -20,6 +20,7 @@ export interface InstanceParams {
   waitingFor?: string;
   roots?: boolean;
   parentId?: string;
+  text?: string;
   /** A JSON object of values by name. */
   variables?: string;
 }
@@ -84,6 +85,7 @@ const SINGLE: Record<string, TextParam> = {
   key: "key",
   event: "waitingFor",
   parent: "parentId",
+  text: "text",
 };
 const MOMENTS: Record<string, TextParam> = {
   since: "createdFrom",
@@ -101,6 +103,7 @@ export const QUALIFIERS: readonly Qualifier[] = [
   { name: "id", help: "One instance id, or several with commas", example: "id:019b7d4f-…" },
   { name: "event", help: "The pattern of an event that a step waits for", example: "event:payment.received" },
   { name: "parent", help: "Children of one instance", example: "parent:019b7d4f-…" },
+  { name: "text", help: "In the workflow, correlation id, steps or error", example: 'text:"card declined"' },
   { name: "var", help: "The value of a searchable variable", example: "var.region=eu" },
   { name: "since", help: "Created since then: 1h, 2d, or a date", example: "since:1h" },
   { name: "before", help: "Created before then", example: "before:2026-11-01" },
@@ -343,7 +346,7 @@ export function bulkFilter(params: InstanceParams): { filter: JsonObject; lacks:
     const value = params[name];
     if (value !== undefined) filter[name] = value;
   }
-  const others = ["updatedFrom", "updatedBefore", "variables", "key"] as const;
+  const others = ["updatedFrom", "updatedBefore", "variables", "key", "text"] as const;
   return { filter, lacks: others.filter((name) => params[name] !== undefined) };
 }
 

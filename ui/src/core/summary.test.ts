@@ -65,6 +65,7 @@ test("a cause has the action that ends it", () => {
         details: { childId: "x" },
         causes: [{ kind: "failed", message: "m", details: {} }],
       },
+      { kind: "schedule", message: "m", details: { scheduleId: "daily" } },
       { kind: "of-a-newer-server", message: "m" },
     ],
   });
@@ -73,6 +74,7 @@ test("a cause has the action that ends it", () => {
     { kind: "publish", pattern: "paid", correlationId: "c" },
     { kind: "decide", step: "a", iteration: "2" },
     { kind: "child", childId: "x" },
+    { kind: "schedule", scheduleId: "daily" },
   ]);
   expect(remediesOf(explanationOf(null))).toEqual([]);
 });

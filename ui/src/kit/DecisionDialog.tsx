@@ -43,7 +43,7 @@ interface Props {
   input: Json;
   /** Facts about it. */
   about: ReactNode;
-  /** Nobody has signed in, so that the viewer says who decides. */
+  /** No user is signed in: the viewer enters who decides. */
   isAnonymous: boolean;
   /** The decision on its way. */
   pending: Decision | null;

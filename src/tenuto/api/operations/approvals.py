@@ -8,7 +8,9 @@ from tenuto.access.permissions import Permission
 from tenuto.api.call import Call
 from tenuto.api.operation import API, Resource
 from tenuto.api.paging import PageQuery
-from tenuto.workspace.approvals import ApprovalFilter, OpenApprovals, TenantApprovals
+from tenuto.api.shapes import Answer
+from tenuto.workspace.approvals import TenantApprovals
+from tenuto.workspace.values import ApprovalFilter, OpenApproval
 
 APPROVALS = Resource(f"{API}/approvals", tag="approvals", read=Permission.INSTANCES_READ)
 
@@ -26,6 +28,13 @@ class ApprovalsQuery(PageQuery):
     """Only those that name this role."""
 
 
+class OpenApprovals(Answer):
+    """A part of the list of open approvals, and how to go on with it."""
+
+    items: list[OpenApproval]
+    next_cursor: str | None
+
+
 @APPROVALS.get()
 async def list_approvals(call: Call[ApprovalsQuery]) -> OpenApprovals:
     """List open approvals: those of the newest instances first, of one the oldest first."""
@@ -33,7 +42,8 @@ async def list_approvals(call: Call[ApprovalsQuery]) -> OpenApprovals:
     which = ApprovalFilter(
         is_mine=asked.mine, is_overdue=asked.overdue, user=asked.user, role=asked.role
     )
-    return await approvals_of(call).page(which, limit=asked.limit, cursor=asked.cursor)
+    page = await approvals_of(call).page(which, limit=asked.limit, cursor=asked.cursor)
+    return OpenApprovals(items=page.items, next_cursor=page.next_cursor)
 
 
 def approvals_of(call: Call[Any]) -> TenantApprovals:

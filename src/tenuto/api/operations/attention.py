@@ -17,10 +17,9 @@ from tenuto.model.durations import from_epoch_ms, iso
 from tenuto.model.json import JSON
 from tenuto.model.status import Status
 from tenuto.store.parts.instances import InstanceQuery
-from tenuto.workspace.approvals import ApprovalFilter
 from tenuto.workspace.instance_lists import instance_rows
 from tenuto.workspace.stats import MOST_HOURS
-from tenuto.workspace.values import Webhook
+from tenuto.workspace.values import ApprovalFilter, Webhook
 
 ATTENTION = Resource(f"{API}/attention", tag="stats", read=Permission.STATS_READ)
 

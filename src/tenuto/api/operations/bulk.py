@@ -168,12 +168,16 @@ async def start_bulk_of_dead_letters(call: Call[NoQuery], body: LettersRequest) 
     return _started(call, started, given)
 
 
-@BULK.get("/instances/bulk")
+@BULK.get("/instances/bulk", otherwise=Permission.SCHEDULES_READ)
 async def list_bulks(call: Call[PageQuery]) -> Page[BulkView]:
-    """List bulk operations, newest first."""
+    """List bulk operations, newest first; without `instances:read`, the backfills alone."""
     place = read_cursor(call.query.cursor, Place)
     below = None if place is None else BulkPlace(from_epoch_ms(place.at_ms), place.id)
-    found = await call.workspace.bulk.list(call.query.limit, below=below)
+    found = await call.workspace.bulk.list(
+        call.query.limit,
+        below=below,
+        only_backfills=not call.principal.may(Permission.INSTANCES_READ),
+    )
     return page_of(found, bulk_view, _place, has_more=len(found) == call.query.limit)
 
 

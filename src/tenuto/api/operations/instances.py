@@ -33,7 +33,7 @@ from tenuto.model.log import LogRow
 from tenuto.model.status import Status
 from tenuto.store.parts.instances import InstanceQuery
 from tenuto.workspace.history import history_view
-from tenuto.workspace.instance_lists import instance_rows
+from tenuto.workspace.instance_lists import instance_rows, schedules_of
 from tenuto.workspace.portions import Portions, in_portions, size_of_parts
 from tenuto.workspace.whole_instances import whole_page
 
@@ -65,6 +65,9 @@ class InstancesQuery(Query):
     roots: bool = False
     """Only instances that are no children of others."""
     parent_id: str | None = None
+    text: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
+    """In its workflow, correlation id, open steps, error or cancellation. A page that is searched
+    for it ends after 10,000 instances, although there may be more: go on with `nextCursor`."""
     full: bool = False
     """Whole instances, as `GET /instances/{id}` shows them; only with `ids`."""
     tenant: str | None = None
@@ -117,9 +120,16 @@ async def list_instances(call: Call[InstancesQuery]) -> Page[InstanceItem] | Pag
         return Page(items=whole.items, next_cursor=whole.next_cursor)
     variables = None if asked.variables is None else read_variables(asked.variables)
     page = await instance_rows(
-        call.workspace.engine, call.workspace.tenant, query, variables, key=asked.key
+        call.workspace.engine,
+        call.workspace.tenant,
+        query,
+        variables,
+        key=asked.key,
+        text=asked.text,
     )
-    return Page(items=[instance_item(row) for row in page.items], next_cursor=page.next_after)
+    ticks = await schedules_of(call.workspace.engine, call.workspace.tenant, page.items)
+    items = [instance_item(row, ticks.get(row.id)) for row in page.items]
+    return Page(items=items, next_cursor=page.next_after)
 
 
 @INSTANCES.get(
@@ -304,8 +314,6 @@ class ExplanationView(Answer):
     status: Status
     summary: str
     causes: list[dict[str, JSON]]
-    schedule: dict[str, JSON] | UnsetType = UNSET
-    """`{id, nominal}`: the tick of a schedule that started it."""
 
 
 class WidgetRequest(Body):

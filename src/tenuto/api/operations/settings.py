@@ -58,6 +58,7 @@ _SHOWN = frozenset(
         "engine.disable_webhooks_after",
         "engine.private_webhooks",
         "engine.private_targets",
+        "engine.host_limits",
         "engine.inbox_retention",
         "engine.instance_retention",
         "engine.bulk_retention",
@@ -74,9 +75,20 @@ _SHOWN = frozenset(
 """Settings that admins of tenants are shown; a new one is not shown until it is listed."""
 _SHOWN_GROUPS = ("engine.retry.", "engine.limits.", "engine.quotas.", "engine.bounds.")
 _OF_THE_MACHINE = frozenset(
-    {"store", "listen_url", "host", "log_to", "tasks", "dev.files", "engine.notes_folder"}
+    {
+        "store",
+        "listen_url",
+        "host",
+        "log_to",
+        "tasks",
+        "dev.files",
+        "engine.notes_folder",
+        "engine.data_folder",
+        "engine.private_databases",
+        "engine.private_networks",
+    }
 )
-"""Settings that name places of the machine: an admin of one tenant is not shown them."""
+"""Settings that name places of the machine, or tenants: an admin of one is not shown them."""
 _USER = re.compile(r"(?<=://)\S*@")
 _PASSWORD = re.compile(r"(?<=://)([^\s:@/]*):\S*@")
 

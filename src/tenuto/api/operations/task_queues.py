@@ -10,8 +10,8 @@ from tenuto.access.permissions import Permission
 from tenuto.api.call import Call, NoQuery
 from tenuto.api.operation import API, Resource
 from tenuto.api.shapes import Answer
-from tenuto.executions.push_target import breaker_state
 from tenuto.model.durations import epoch_ms
+from tenuto.targets.state import breaker_state
 from tenuto.workspace.task_queues import TaskQueue, task_queues
 
 QUEUES = Resource(f"{API}/task-queues", tag="tasks", read=Permission.TASKS_READ)

@@ -16,10 +16,10 @@ from tenuto.api.problems import Refusal
 from tenuto.api.request_parser import WRONG_FIELD
 from tenuto.api.shapes import Answer, shaped
 from tenuto.definition.lone_task import RUNS
-from tenuto.executions.push_target import TargetState, breaker_state, in_flight
 from tenuto.model.durations import epoch_ms, from_epoch_ms, iso
 from tenuto.model.errors import Conflict, NotFound
 from tenuto.model.task_definition import TaskDefinition, TaskLimits
+from tenuto.targets.state import TargetState, breaker_state, in_flight
 from tenuto.workspace import audit_values
 from tenuto.workspace.task_definitions import Declared
 from tenuto.workspace.values import DeclaredTask, KnownTask

@@ -13,6 +13,7 @@ from tenuto.ports import Clock
 
 if TYPE_CHECKING:
     from tenuto.cli.local_run import RunOptions
+    from tenuto.cli.test_runs import TestRunOptions
     from tenuto.engine.events.inspector import NearEvents
     from tenuto.engine.turns.held import Held
     from tenuto.model.json import Object
@@ -115,6 +116,10 @@ class Backend(Protocol):
 
     async def run_outstanding(self, options: RunOptions) -> int:
         """Go on with every instance that has not ended, until all have; the exit code."""
+        ...
+
+    async def run_test(self, options: TestRunOptions) -> int:
+        """Run a definition that is not saved, and watch it to its end; the exit code."""
         ...
 
     def findings(self) -> AsyncIterator[Finding]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -39,8 +40,11 @@ async def engine(
     `needs_store`: the advice where another process has the file, of what a service cannot do.
     """
     from tenuto.app import Tenuto
+    from tenuto.config.sources import read_config
     from tenuto.engine.settings import Settings
 
+    # Which hosts steps may call, and how often, is the same in all processes.
+    configured = read_config({}, os.environ).config.engine
     app = Tenuto(
         None if store == MEMORY else store,
         listen_url=listen_url(store),
@@ -51,6 +55,11 @@ async def engine(
             mail_every=0.5,
             is_guest=is_guest,
             decision_timeout=None if is_brief else DECISION_TIMEOUT,
+            private_networks=configured.private_networks,
+            host_limits=configured.host_limits,
+            # The user of the command has the store itself: no tenant chooses addresses for them.
+            private_databases={"*": ("0.0.0.0/0", "::/0")},
+            data_folder=os.environ.get("TENUTO_ENGINE_DATA_FOLDER"),
         ),
     )
     if listener is not None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from tenuto.cli.backends.encryption import encryption_settings
-from tenuto.compose import MEMORY, is_postgres, open_reader
+from tenuto.compose import MEMORY, is_postgres, open_reader, sqlite_path
 from tenuto.model.errors import StoreUnavailable
 from tenuto.ports import SystemClock, SystemIds
 from tenuto.store.protocol import PARTS, Parts, Store
@@ -31,6 +32,10 @@ class LateStore(Store):
                 await self.open(SystemIds().short(), SystemClock().now())
             assert self._store is not None
             return self._store
+
+    @property
+    def files_at(self) -> Path | None:
+        return None if self.is_shared or self.url == MEMORY else sqlite_path(self.url)
 
     @property
     def is_pooled(self) -> bool:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from tenuto.cli.backends.late_store import LateStore
 from tenuto.cli.backends.place import STORE, tenant_flag, tenant_of
-from tenuto.compose import MEMORY, as_typed, is_postgres, sqlite_path, without_password
+from tenuto.compose import MEMORY, LateSeals, as_typed, is_postgres, sqlite_path, without_password
 from tenuto.model.errors import StoreUnavailable
-from tenuto.ports import Clock, Ids, SystemClock, SystemIds
+from tenuto.ports import Clock, Ids, Seals, SystemClock, SystemIds
 from tenuto.store.row_sizes import RowSizes
 
 if TYPE_CHECKING:
@@ -38,6 +38,11 @@ class Reader:
         self.ids: Ids = SystemIds()
         self.row_sizes = RowSizes()
         self._allow_private = allow_private
+
+    @cached_property
+    def seals(self) -> Seals:
+        """Encrypts secrets."""
+        return LateSeals(self.store)
 
     # Loaded when they are needed: a list of instances needs none of them.
 

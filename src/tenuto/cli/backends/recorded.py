@@ -18,12 +18,14 @@ from tenuto.cli.served_address import IN_USE
 from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
 from tenuto.model.status import Status
 from tenuto.workspace import protocol
+from tenuto.workspace.data_values import QueryRun, SavedDataQuery, SavedDataSource, SourceTest
 from tenuto.workspace.schedule_values import (
     ImportedDates,
     SavedCalendar,
     SavedSchedule,
     TickRecord,
 )
+from tenuto.workspace.secret_values import Secret
 from tenuto.workspace.values import (
     BulkOperation,
     Published,
@@ -97,6 +99,20 @@ ACTIONS: Final[Mapping[type, Mapping[str, str]]] = {
         "import_dates": "import_calendar_dates",
         "remove": "remove_calendar",
     },
+    protocol.DataSources: {
+        "save": "put_data_source",
+        "test": "test_data_source",
+        "remove": "remove_data_source",
+    },
+    protocol.DataQueries: {
+        "save": "put_data_query",
+        "run": "run_data_query",
+        "remove": "remove_data_query",
+    },
+    protocol.Secrets: {
+        "put": "put_secret",
+        "remove": "remove_secret",
+    },
     protocol.Bulk: {
         "start": "start_bulk",
         "start_on_dead_letters": "start_bulk_of_dead_letters",
@@ -116,10 +132,13 @@ _WHEN_NEW: Final = {
     "put_workflow": "save_workflow",
     "put_schedule": "add_schedule",
     "put_calendar": "add_calendar",
+    "put_data_source": "add_data_source",
+    "put_data_query": "add_data_query",
 }
 """The actions of documents without an id."""
 _FREQUENT: Final = frozenset({"start_workflow", "start_batch", "publish_events", "execute_task"})
 """Actions that have succeeded also where their outcome could not be recorded."""
+_PRUNES: Final = "prune_instances"
 _STARTS: Final = frozenset({"start_workflow", "execute_task", "rerun_instance"})
 _DETAILS: Final = ("decision", "by", "step", "iteration")
 """Arguments that a line keeps."""
@@ -309,7 +328,8 @@ def _target(changing: _Changing, given: Mapping[str, Any]) -> str:
     _, *values = given.values()
     first = values[0] if values else None
     if isinstance(first, Mapping):
-        first = first.get("id")
+        # A schedule may be called by either name.
+        first = first.get("id", first.get("scheduleId"))
     found = first if isinstance(first, str) else getattr(first, "id", None)
     return str(found) if isinstance(found, str) else ""
 
@@ -331,19 +351,29 @@ def _after(action: str, result: object) -> Object:
             return audit_values.events([result])
         case TestRun():
             return {"instanceId": result.instance_id, "status": result.status.value}
-        case list() if action == "start_batch":
-            refused = sum(isinstance(each, TenutoError) for each in result)
-            return {"started": len(result) - refused, "refused": refused}
         case list():
-            return audit_values.events(result)
+            return _of_many(action, result)
         case SavedSchedule() | SavedCalendar() | ImportedDates() | TickRecord():
             return _of_schedules(result)
+        case dict() if action == _PRUNES:
+            return {"forgotten": result}
+        case Secret() | SavedDataSource() | SavedDataQuery() | QueryRun() | SourceTest():
+            return _of_data(result)
         case int():
             return {_COUNTS.get(action, "hastened"): result}
         case _:
             pass
     id = getattr(result, "id", None)
     return {} if id is None else {"instanceId" if action in _STARTS else "id": str(id)}
+
+
+def _of_many(action: str, results: list[Any]) -> Object:
+    from tenuto.workspace import audit_values
+
+    if action != "start_batch":
+        return audit_values.events(results)
+    refused = sum(isinstance(each, TenutoError) for each in results)
+    return {"started": len(results) - refused, "refused": refused}
 
 
 def _of_schedules(result: SavedSchedule | SavedCalendar | ImportedDates | TickRecord) -> Object:
@@ -358,3 +388,21 @@ def _of_schedules(result: SavedSchedule | SavedCalendar | ImportedDates | TickRe
             return audit_values.calendar(result.calendar)
         case TickRecord():
             return {"outcome": result.outcome, "instanceId": result.instance_id}
+
+
+def _of_data(
+    result: Secret | SavedDataSource | SavedDataQuery | QueryRun | SourceTest,
+) -> Object:
+    from tenuto.workspace import audit_values
+
+    match result:
+        case Secret():
+            return audit_values.secret(result)
+        case SavedDataSource():
+            return audit_values.data_source(result)
+        case SavedDataQuery():
+            return audit_values.data_query(result)
+        case QueryRun():
+            return audit_values.query_run(result)
+        case SourceTest():
+            return audit_values.source_test(result)

@@ -26,6 +26,7 @@ from tenuto.workspace.values import InstanceFilter
 if TYPE_CHECKING:
     from tenuto.cli.backends.backend import Finding
     from tenuto.cli.local_run import RunOptions
+    from tenuto.cli.test_runs import TestRunOptions
     from tenuto.client import Client
     from tenuto.client.connection import Answered
     from tenuto.engine.events.inspector import NearEvents
@@ -235,6 +236,12 @@ class ServerBackend:
         import typer
 
         raise typer.BadParameter("a server goes on with all that has not ended by itself")
+
+    async def run_test(self, options: TestRunOptions) -> int:
+        """Run it there, and follow it."""
+        from tenuto.cli.test_runs import run_test_elsewhere
+
+        return await run_test_elsewhere(self, options)
 
     def findings(self) -> AsyncIterator[Finding]:
         """Its version, clock and access."""

@@ -16,6 +16,7 @@ from tenuto.ports import Clock, SystemClock
 if TYPE_CHECKING:
     from tenuto.cli.backends.backend import Finding
     from tenuto.cli.local_run import RunOptions
+    from tenuto.cli.test_runs import TestRunOptions
     from tenuto.engine.events.inspector import NearEvents
     from tenuto.engine.turns.held import Held
     from tenuto.model.json import Object
@@ -114,6 +115,12 @@ class StoreBackend:
         from tenuto.cli.open_instances import run_outstanding
 
         return await run_outstanding(self.url, options)
+
+    async def run_test(self, options: TestRunOptions) -> int:
+        """Run it with an engine in this process."""
+        from tenuto.cli.test_runs import run_test_here
+
+        return await run_test_here(self.url, options)
 
     def findings(self) -> AsyncIterator[Finding]:
         """Its disk, schema, clock, tenants and pooler."""

@@ -15,6 +15,7 @@ from tenuto.cli.backends.recorded import recorded
 from tenuto.compose import MEMORY, is_postgres, migrate_store, sqlite_path
 from tenuto.model.json import Object
 from tenuto.workspace import audit_values, protocol
+from tenuto.workspace.data_sources import DataQueries, DataSources
 from tenuto.workspace.keys import TenantKeys
 from tenuto.workspace.stored_calendars import StoredCalendars
 from tenuto.workspace.stored_schedules import StoredSchedules
@@ -130,6 +131,40 @@ class StoreCalendars(StoredCalendars):
     save = by_engine(protocol.Calendars.save, is_new=True)
     import_dates = by_engine(protocol.Calendars.import_dates)
     remove = by_engine(protocol.Calendars.remove)
+
+
+@recorded(protocol.DataSources, audit_values.data_source_before)
+class StoreDataSources(DataSources):
+    """Databases that data queries read: this process tries them with an engine."""
+
+    def __init__(self, space: StoreWorkspace) -> None:
+        super().__init__(space.reader, space.tenant, ACTOR)
+        self.space = space
+
+    @asynccontextmanager
+    async def lent(self, *, is_new: bool = False) -> AsyncIterator[object]:
+        """The same part with an engine."""
+        async with self.space.lent(is_new=is_new) as space:
+            yield space.data_sources
+
+    test = by_engine(protocol.DataSources.test)
+
+
+@recorded(protocol.DataQueries, audit_values.data_query_before)
+class StoreDataQueries(DataQueries):
+    """Statements that workflows run by their ids: this process tries them with an engine."""
+
+    def __init__(self, space: StoreWorkspace) -> None:
+        super().__init__(space.reader, space.tenant, ACTOR)
+        self.space = space
+
+    @asynccontextmanager
+    async def lent(self, *, is_new: bool = False) -> AsyncIterator[object]:
+        """The same part with an engine."""
+        async with self.space.lent(is_new=is_new) as space:
+            yield space.data_queries
+
+    run = by_engine(protocol.DataQueries.run)
 
 
 @recorded(protocol.TestRuns)

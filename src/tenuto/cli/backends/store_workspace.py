@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from tenuto.cli.backends.store_parts import (
         StoreBulk,
         StoreCalendars,
+        StoreDataQueries,
+        StoreDataSources,
         StoreKeys,
         StoreSchedules,
         StoreTaskDefinitions,
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     )
     from tenuto.cli.backends.store_records import (
         StoreDeadLetters,
+        StoreSecrets,
         StoreSubscriptions,
         StoreWebhooks,
     )
@@ -325,11 +328,32 @@ class StoreWorkspace(StoredWorkspace):
         return StoreSchedules(self)
 
     @property
+    def secrets(self) -> StoreSecrets:
+        """Values that steps use and no record shows."""
+        from tenuto.cli.backends.store_records import StoreSecrets
+
+        return StoreSecrets(self)
+
+    @property
     def calendars(self) -> StoreCalendars:
         """Business calendars."""
         from tenuto.cli.backends.store_parts import StoreCalendars
 
         return StoreCalendars(self)
+
+    @property
+    def data_sources(self) -> StoreDataSources:
+        """Databases that data queries read."""
+        from tenuto.cli.backends.store_parts import StoreDataSources
+
+        return StoreDataSources(self)
+
+    @property
+    def data_queries(self) -> StoreDataQueries:
+        """Statements that workflows run by their ids."""
+        from tenuto.cli.backends.store_parts import StoreDataQueries
+
+        return StoreDataQueries(self)
 
     @property
     def bulk(self) -> StoreBulk:

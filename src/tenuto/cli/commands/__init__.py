@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -27,7 +27,6 @@ _FIRST = (
 app = typer.Typer(
     name="tenuto",
     cls=Commands,
-    help="Durable workflows: what has started reaches its end.",
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -35,20 +34,45 @@ app = typer.Typer(
 )
 
 
-def _version(is_asked: bool) -> None:  # noqa: FBT001 - typer calls it with the option's value
-    if is_asked:
-        typer.echo(f"tenuto {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
+@app.callback(invoke_without_command=True)
 def tenuto(
+    ctx: typer.Context,
     *,
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+        bool, typer.Option("--version", help="Show the version; with -o json as JSON.")
     ] = False,
+    output: Annotated[
+        Literal["table", "json"] | None, typer.Option("--output", "-o", hidden=True)
+    ] = None,
 ) -> None:
-    """Durable workflows: what has started reaches its end."""
+    """Durable workflows: what has started reaches its end.
+
+    tenuto init shop && cd shop && tenuto dev
+
+    tenuto run order.json --input '{"orderId": 7}'
+    """
+    if version:
+        _show_version(is_json=output == "json")
+        raise typer.Exit
+    if output is not None:
+        raise typer.BadParameter(
+            "it is an option of each command: write it after the command, as in "
+            "`tenuto list -o json`",
+            param_hint="-o",
+        )
+    if ctx.invoked_subcommand is None:
+        ctx.fail("Missing command.")
+
+
+def _show_version(*, is_json: bool) -> None:
+    if not is_json:
+        typer.echo(f"tenuto {__version__}")
+        return
+    import platform
+
+    from tenuto.cli.views.terminal import show_json
+
+    show_json({"version": __version__, "python": platform.python_version()})
 
 
 def _groups() -> list[typer.Typer]:

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from tenuto.cli.backends.place import STORE
-from tenuto.cli.commands.options import JsonOutput, ListOutput, Output, Reason, Store, perform_on
+from tenuto.cli.commands.options import (
+    JsonOutput,
+    ListOutput,
+    Output,
+    Reason,
+    RowsOutput,
+    Store,
+    perform_on,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -108,12 +116,15 @@ def list_keys(*, store: Store = STORE, output: ListOutput = "table") -> None:
         from tenuto.access.shown import plain
         from tenuto.cli import exits
         from tenuto.cli.views.access import keys_table
+        from tenuto.cli.views.csv_rows import show_csv
         from tenuto.cli.views.pages import say_nothing
         from tenuto.cli.views.terminal import show, show_json
 
         found = await backend.space.keys.list()
         if output == "json":
             show_json({"items": found, "nextCursor": None})
+        elif output == "csv":
+            show_csv(found)
         elif output == "id":
             for each in found:
                 show(str(each["id"]))
@@ -177,14 +188,16 @@ def list_audit(  # noqa: PLR0913 - one for each option
     until: Annotated[
         str | None, typer.Option("--to", metavar="MOMENT", help="Before then.")
     ] = None,
-    limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="At most so many.")] = 50,
+    limit: Annotated[
+        int, typer.Option("--limit", metavar="N", min=1, max=1000, help="At most so many.")
+    ] = 50,
     cursor: Annotated[
         str | None,
         typer.Option("--cursor", metavar="CURSOR", help="Go on where another list ended."),
     ] = None,
     is_all: Annotated[bool, typer.Option("--all", help="All of them, --limit at a time.")] = False,
     store: Store = STORE,
-    output: Output = "table",
+    output: RowsOutput = "table",
 ) -> None:
     """List what was done and refused, newest first."""
 
@@ -192,6 +205,7 @@ def list_audit(  # noqa: PLR0913 - one for each option
         from tenuto.access.shown import plain
         from tenuto.cli import exits
         from tenuto.cli.views.access import audit_table
+        from tenuto.cli.views.csv_rows import show_csv
         from tenuto.cli.views.pages import say_nothing
         from tenuto.cli.views.terminal import say, say_command, show, show_json
 
@@ -226,7 +240,10 @@ def list_audit(  # noqa: PLR0913 - one for each option
                 say("  It has what commands and a service change. To change something:")
                 say_command(f"tenuto start WORKFLOW --input JSON{backend.flag}")
         else:
-            show(audit_table(items))
+            if output == "csv":
+                show_csv(items)
+            else:
+                show(audit_table(items))
             if following is not None:
                 say(f"  There is more: --cursor {following}, or --all")
         return exits.DONE

@@ -14,6 +14,7 @@ from tenuto.cli.commands.options import (
     OfStatus,
     OfWorkflow,
     Output,
+    Query,
     Reason,
     Store,
     Yes,
@@ -41,6 +42,7 @@ def cancel(  # noqa: PLR0913 - one for each option
     status: OfStatus = None,
     workflow: OfWorkflow = None,
     correlation_id: OfCorrelation = None,
+    query: Query = None,
     dry_run: DryRun = False,
     yes: Yes = False,
     store: Store = STORE,
@@ -57,7 +59,7 @@ def cancel(  # noqa: PLR0913 - one for each option
     """
     from tenuto.cli.bulk import Many
 
-    asked = asked_for(instances, status, workflow, correlation_id)
+    asked = asked_for(instances, status, workflow, correlation_id, query)
     many = Many(
         action="cancel",
         asked=asked,
@@ -78,6 +80,7 @@ def pause(  # noqa: PLR0913 - one for each option
     status: OfStatus = None,
     workflow: OfWorkflow = None,
     correlation_id: OfCorrelation = None,
+    query: Query = None,
     dry_run: DryRun = False,
     yes: Yes = False,
     store: Store = STORE,
@@ -91,7 +94,7 @@ def pause(  # noqa: PLR0913 - one for each option
     """
     from tenuto.cli.bulk import Many
 
-    asked = asked_for(instances, status, workflow, correlation_id)
+    asked = asked_for(instances, status, workflow, correlation_id, query)
     many = Many(
         action="pause",
         asked=asked,
@@ -110,6 +113,7 @@ def resume(  # noqa: PLR0913 - one for each option
     status: OfStatus = None,
     workflow: OfWorkflow = None,
     correlation_id: OfCorrelation = None,
+    query: Query = None,
     dry_run: DryRun = False,
     yes: Yes = False,
     store: Store = STORE,
@@ -121,7 +125,7 @@ def resume(  # noqa: PLR0913 - one for each option
     """
     from tenuto.cli.bulk import Many
 
-    asked = asked_for(instances, status, workflow, correlation_id)
+    asked = asked_for(instances, status, workflow, correlation_id, query)
     many = Many(
         action="resume",
         asked=asked,
@@ -165,6 +169,7 @@ def retry(  # noqa: PLR0913 - one for each option
     status: OfStatus = None,
     workflow: OfWorkflow = None,
     correlation_id: OfCorrelation = None,
+    query: Query = None,
     dry_run: DryRun = False,
     yes: Yes = False,
     store: Store = STORE,
@@ -186,7 +191,7 @@ def retry(  # noqa: PLR0913 - one for each option
     """
     from tenuto.cli.bulk import Many
 
-    asked = asked_for(instances, status, workflow, correlation_id)
+    asked = asked_for(instances, status, workflow, correlation_id, query)
     _refuse_unclear_input(asked, input, step, compensation)
     if compensation is None:
 
@@ -270,6 +275,7 @@ def asked_for(
     status: list[str] | None,
     workflow: str | None,
     correlation_id: str | None,
+    query: str | None = None,
 ) -> Asked:
     """Which instances; wrong usage where that is not clear."""
     from tenuto.cli.selection import Asked
@@ -279,6 +285,7 @@ def asked_for(
         status=tuple(status or ()),
         workflow=workflow,
         correlation_id=correlation_id,
+        query=query,
     )
     asked.refuse_unclear()
     return asked
@@ -297,8 +304,8 @@ def _command(
 ) -> NoReturn:
     """Give a command, and print the status; `goes_on`: None unless it has ended then.
 
-    `is_foreseen`: the steps that it runs again are told before. `undone_by`: the compensation step
-    that runs again.
+    `is_foreseen`: the steps that it runs again are listed before. `undone_by`: the compensation
+    step that runs again.
     """
 
     async def work(backend: Backend) -> int:

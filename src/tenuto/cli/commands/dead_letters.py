@@ -16,6 +16,7 @@ from tenuto.cli.commands.options import (
     Output,
     Reason,
     Reveal,
+    RowsOutput,
     Store,
     Yes,
     perform_on,
@@ -108,7 +109,7 @@ def groups(
     code: OfCode = None,
     kind: OfKind = None,
     store: Store = STORE,
-    output: Output = "table",
+    output: RowsOutput = "table",
 ) -> None:
     """Count dead letters by cause: the code of the error, the workflow and the step.
 
@@ -124,6 +125,7 @@ def groups(
         from tenuto.cli.letters import LetterFilter
         from tenuto.cli.lookup import refuse_unknown_workflow
         from tenuto.cli.next_steps import say_group_steps
+        from tenuto.cli.views.csv_rows import show_csv
         from tenuto.cli.views.dead_letters import groups_table
         from tenuto.cli.views.pages import say_nothing
         from tenuto.cli.views.terminal import say, show, show_json
@@ -138,6 +140,9 @@ def groups(
         if not found.items:
             nothing = f"no dead letters in {backend.described}"
             say_nothing(nothing, [f"tenuto list --status FAILED{backend.flag}"])
+            return exits.DONE
+        if output == "csv":
+            show_csv(to_builtins(found.items))
             return exits.DONE
         show(groups_table(found.items, backend.clock.now()))
         if not found.is_complete:

@@ -32,7 +32,9 @@ def decide(  # noqa: PLR0913 - one for each option
     by: Annotated[str, typer.Option("--by", metavar="NAME", help="Who has decided.")],
     role: Annotated[
         list[str] | None,
-        typer.Option("--role", help="A role of that person; may be given several times."),
+        typer.Option(
+            "--role", metavar="ROLE", help="A role of that person; may be given several times."
+        ),
     ] = None,
     form: Annotated[
         str | None,

@@ -33,6 +33,7 @@ def validate(
 
     async def work() -> int:
         from tenuto.cli import exits
+        from tenuto.cli.code import code_checked
         from tenuto.cli.sources import read_all, refuse
         from tenuto.cli.task_warnings import tasks_around, with_task_warnings
         from tenuto.cli.views.definition import show_valid, unreadable_json, validation_json
@@ -40,7 +41,7 @@ def validate(
         from tenuto.model.errors import InvalidDefinition
 
         try:
-            sources = read_all(files)
+            sources = await code_checked(read_all(files))
         except InvalidDefinition as error:
             if output != "json":
                 raise
@@ -101,14 +102,20 @@ def deploy(
 
     async def work(backend: Backend) -> int:
         from tenuto.cli import exits
+        from tenuto.cli.code import code_checked
         from tenuto.cli.records import split
         from tenuto.cli.sources import read_all, refuse
-        from tenuto.cli.task_warnings import tasks_around, tasks_of, with_task_warnings
+        from tenuto.cli.task_warnings import (
+            tasks_around,
+            tasks_of,
+            with_secret_warnings,
+            with_task_warnings,
+        )
         from tenuto.cli.views.definition import remarks_json, show_remarks
         from tenuto.cli.views.terminal import show, show_json, without_log
 
         paths, records = split(files)
-        sources = read_all(paths)
+        sources = await code_checked(read_all(paths))
         # None is saved where one of them has errors, and is not what is saved already.
         faulty = [
             each
@@ -130,6 +137,7 @@ def deploy(
         known = await tasks_of(backend.space)
         typed = {id: schema for id, schema in known.items() if schema is not None}
         sources = [with_task_warnings(each, known | tasks_around(each) | typed) for each in sources]
+        sources = [await with_secret_warnings(each, backend.space) for each in sources]
         saved = list(zip(ids, versions, sources, strict=True))
         if output == "json":
             items = [

@@ -35,7 +35,8 @@ C = TypeVar("C", bound=Callable[..., Any])
 
 # The commands that are marked below.
 _WITHOUT_SERVER: Final[set[Callable[..., Any]]] = set()
-_ON_STORES_ALONE: Final[set[Callable[..., Any]]] = set()
+_ON_STORES_ALONE: Final[dict[Callable[..., Any], str]] = {}
+"""With what to do about a server instead."""
 _OF_NO_TENANT: Final[set[Callable[..., Any]]] = set()
 
 
@@ -82,9 +83,14 @@ def without_server(command: C) -> C:
     return command
 
 
-def on_stores_alone(command: C) -> C:
-    """Mark a command that refuses a server which is named, or which the environment names."""
-    _ON_STORES_ALONE.add(command)
+def on_stores_alone(
+    command: C, *, instead: str = "name the store of that server with --store"
+) -> C:
+    """Mark a command that refuses a server which is named, or which the environment names.
+
+    `instead`: what to do where it is about a server.
+    """
+    _ON_STORES_ALONE[command] = instead
     return command
 
 
@@ -102,7 +108,7 @@ def offer_servers(group: typer.Typer, inside: str = "") -> None:
         taken = inspect.signature(function).parameters
         if function in _ON_STORES_ALONE:
             name = f"{inside}{command.name or function.__name__}"
-            command.callback = _on_a_store_alone(function, name)
+            command.callback = _on_a_store_alone(function, name, _ON_STORES_ALONE[function])
         elif "store" in taken and "server" not in taken and function not in _WITHOUT_SERVER:
             of_tenants = "tenant" not in taken and function not in _OF_NO_TENANT
             command.callback = _or_on_a_server(function, of_tenants=of_tenants)
@@ -140,7 +146,7 @@ def _or_on_a_server(command: Callable[..., Any], *, of_tenants: bool) -> Callabl
     return placed
 
 
-def _on_a_store_alone(command: Callable[..., Any], name: str) -> Callable[..., Any]:
+def _on_a_store_alone(command: Callable[..., Any], name: str, instead: str) -> Callable[..., Any]:
     """The command; a server that is named is refused, since another store would be used instead."""
     said = inspect.signature(command, eval_str=True)
 
@@ -152,8 +158,7 @@ def _on_a_store_alone(command: Callable[..., Any], name: str) -> Callable[..., A
         assert typed is not None
         if server is not None and (typed.name == "COMMANDLINE" or store.name == "DEFAULT"):
             raise typer.BadParameter(
-                f"`tenuto {name}` works on a store, which a server does not hand out: "
-                "name the store of that server with --store",
+                f"`tenuto {name}` works on a store, which a server does not hand out: {instead}",
                 param_hint="--server" if typed.name == "COMMANDLINE" else "TENUTO_SERVER",
             )
         return command(**rest)

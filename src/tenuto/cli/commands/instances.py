@@ -19,6 +19,7 @@ from tenuto.cli.commands.options import (
     Limit,
     ListOutput,
     Output,
+    Query,
     Reason,
     Reveal,
     Store,
@@ -227,6 +228,7 @@ def list_(  # noqa: PLR0913 - one for each option
         list[str] | None,
         typer.Option(
             "--status",
+            metavar="STATUS",
             help="Only of this status; may be given several times.",
             autocompletion=completion.statuses,
         ),
@@ -285,6 +287,17 @@ def list_(  # noqa: PLR0913 - one for each option
             autocompletion=completion.patterns,
         ),
     ] = None,
+    query: Query = None,
+    view: Annotated[
+        str | None,
+        typer.Option(
+            "--view",
+            metavar="NAME",
+            help="Those of a saved view: `tenuto views list`.",
+            autocompletion=completion.views,
+        ),
+    ] = None,
+    inputs: Annotated[bool, typer.Option("--inputs", help="With the input of each.")] = False,
     limit: Limit = 20,
     cursor: Cursor = None,
     reveal: Reveal = False,
@@ -293,12 +306,26 @@ def list_(  # noqa: PLR0913 - one for each option
 ) -> None:
     """List instances, newest first.
 
+    A search (-q) has words such as status:failed,cancelled workflow:order step:charge
+    correlation:ORD-17 key:order-17 event:order.paid parent:ID var.region=eu since:1h
+    before:2026-11-01 changed-since:15m is:any text:"card declined", and instance ids. It finds
+    roots only, unless is:any is among them. A text is looked for in the workflow, the correlation
+    id, open steps, the error and the cancellation of the newest instances.
+
     tenuto list --status FAILED
+
+    tenuto list -q 'status:failed workflow:order since:1d text:declined'
 
     tenuto list --workflow order --variable input.orderId=7
 
     tenuto list --roots --updated-since 2h --waiting-for order.paid
     """
+    flags = (status, workflow, variable, key, roots, parent, updated_since, waiting_for)
+    if [bool(query), bool(view), any(flags)].count(True) > 1:
+        raise typer.BadParameter(
+            "instances are found by options, by a search, or by a view: give one of the three",
+            param_hint="--query, --view",
+        )
 
     async def work(backend: Backend) -> int:
         from tenuto.cli import exits
@@ -309,6 +336,8 @@ def list_(  # noqa: PLR0913 - one for each option
             status_filter,
             variable_filter,
         )
+        from tenuto.cli.search import read_search
+        from tenuto.cli.searched_list import inputs_of, searched_page, viewed
         from tenuto.cli.views.idle import if_idle
         from tenuto.cli.views.instances import instances_table, summary_json
         from tenuto.cli.views.pages import show_page
@@ -329,9 +358,13 @@ def list_(  # noqa: PLR0913 - one for each option
             parent_id=None if parent is None else (await find_instance(backend.space, parent)).id,
         )
         wanted = variable_filter(variable or ())
-        page = await backend.space.page(which, variables=wanted, limit=limit, cursor=cursor)
+        search = query or viewed(view, is_default_wanted=not any(flags) and output == "table")
+        if search is not None:
+            which, wanted = read_search(search, now)
+        page = await searched_page(backend.space, which, wanted, limit=limit, cursor=cursor)
         if not page.items:
-            await refuse_unknown_workflow(backend.space, workflow)
+            await refuse_unknown_workflow(backend.space, which.workflow)
+        given = await inputs_of(backend.space, page.items) if inputs else None
         like_that = "" if which == ANY_INSTANCE and not wanted else " like that"
         flag = backend.flag
         are_open = any(not each.status.is_final for each in page.items)
@@ -339,8 +372,8 @@ def list_(  # noqa: PLR0913 - one for each option
             page,
             output,
             warnings=await if_idle(backend) if are_open else (),
-            table=lambda found: instances_table(found, now),
-            item=summary_json,
+            table=lambda found: instances_table(found, now, given),
+            item=lambda each: summary_json(each, given),
             nothing=f"no instances{like_that} in {backend.described}",
             then=[f"tenuto list{flag}"]
             if like_that

@@ -149,6 +149,7 @@ def _add_commands(group: typer.Typer, kind: Kind) -> None:  # noqa: C901, PLR091
     def list_(*, store: Store = STORE, output: ListOutput = "table") -> None:
         async def work(backend: Backend) -> int:
             from tenuto.cli import exits
+            from tenuto.cli.views.csv_rows import show_csv
             from tenuto.cli.views.listeners import listener_json, listeners_table
             from tenuto.cli.views.pages import say_nothing
             from tenuto.cli.views.terminal import show, show_json
@@ -157,6 +158,8 @@ def _add_commands(group: typer.Typer, kind: Kind) -> None:  # noqa: C901, PLR091
             if output == "json":
                 items = [listener_json(each) for each in found]
                 show_json({"items": items, "nextCursor": None})
+            elif output == "csv":
+                show_csv([listener_json(each) for each in found])
             elif output == "id":
                 for each in found:
                     show(each.id)

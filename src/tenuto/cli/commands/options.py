@@ -26,13 +26,19 @@ Output = Annotated[
     Literal["table", "json"],
     typer.Option("--output", "-o", help="Output format."),
 ]
+RowsOutput = Annotated[
+    Literal["table", "json", "csv"],
+    typer.Option("--output", "-o", help="Output format."),
+]
 JsonOutput = Annotated[Literal["json"], typer.Option("--output", "-o", help="Output format.")]
 ListOutput = Annotated[
-    Literal["table", "json", "id"],
+    Literal["table", "json", "csv", "id"],
     typer.Option("--output", "-o", help="Output format."),
 ]
 
-Limit = Annotated[int, typer.Option("--limit", min=1, max=1000, help="At most so many.")]
+Limit = Annotated[
+    int, typer.Option("--limit", metavar="N", min=1, max=1000, help="At most so many.")
+]
 Cursor = Annotated[
     str | None,
     typer.Option("--cursor", metavar="CURSOR", help="Go on where another list ended."),
@@ -48,7 +54,12 @@ def _no_secret(key: str | None) -> str | None:
 
 IdempotencyKey = Annotated[
     str | None,
-    typer.Option("--key", callback=_no_secret, help="Start at most one instance under this key."),
+    typer.Option(
+        "--key",
+        metavar="KEY",
+        callback=_no_secret,
+        help="Start at most one instance under this key.",
+    ),
 ]
 Input = Annotated[
     list[str] | None,
@@ -87,6 +98,7 @@ OfStatus = Annotated[
     list[str] | None,
     typer.Option(
         "--status",
+        metavar="STATUS",
         help="All of this status; may be given several times.",
         autocompletion=completion.statuses,
     ),
@@ -104,11 +116,20 @@ OfCorrelation = Annotated[
     str | None,
     typer.Option("--correlation-id", metavar="ID", help="All of this correlation id."),
 ]
+Query = Annotated[
+    str | None,
+    typer.Option(
+        "--query",
+        "-q",
+        metavar="SEARCH",
+        help="Those that a search finds, as in the web UI: 'status:failed workflow:order'.",
+    ),
+]
 Reveal = Annotated[
     bool,
     typer.Option("--reveal", help="Show values that are masked by their names."),
 ]
-Reason = Annotated[str | None, typer.Option("--reason", help="Why, for the log.")]
+Reason = Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why, for the log.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Change nothing; show what would be done.")]
 Yes = Annotated[
     bool, typer.Option("--yes", "-y", help="Do not ask before acting on what a filter finds.")

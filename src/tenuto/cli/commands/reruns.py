@@ -16,6 +16,7 @@ from tenuto.cli.commands.options import (
     OfStatus,
     OfWorkflow,
     Output,
+    Query,
     Reason,
     Store,
     Yes,
@@ -51,6 +52,7 @@ def rerun(  # noqa: PLR0913 - one for each option
     status: OfStatus = None,
     workflow: OfWorkflow = None,
     correlation_id: OfCorrelation = None,
+    query: Query = None,
     dry_run: DryRun = False,
     yes: Yes = False,
     store: Store = STORE,
@@ -66,7 +68,7 @@ def rerun(  # noqa: PLR0913 - one for each option
 
     tenuto rerun --workflow order --status FAILED --yes
     """
-    asked = asked_for(instances, status, workflow, correlation_id)
+    asked = asked_for(instances, status, workflow, correlation_id, query)
 
     async def work(backend: Backend) -> int:
         from msgspec import UNSET

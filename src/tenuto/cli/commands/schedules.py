@@ -17,6 +17,7 @@ from tenuto.cli.commands.options import (
     ListOutput,
     Output,
     Reason,
+    RowsOutput,
     Store,
     perform_on,
 )
@@ -376,7 +377,7 @@ def ticks(
     limit: Limit = 20,
     cursor: Cursor = None,
     store: Store = STORE,
-    output: Output = "table",
+    output: RowsOutput = "table",
 ) -> None:
     """Show what became of the ticks of a schedule, newest first.
 

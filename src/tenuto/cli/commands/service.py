@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import wraps
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, NoReturn
 
 import typer
 
@@ -38,6 +38,12 @@ if TYPE_CHECKING:
 config = typer.Typer(
     name="config", help="What a service is configured to do.", no_args_is_help=True
 )
+
+
+ServedOutput = Annotated[
+    Literal["table", "json"],
+    typer.Option("--output", "-o", help="How it says where it serves."),
+]
 
 
 class Flags(NamedTuple):
@@ -130,14 +136,15 @@ def show_config(
 
 @without_server
 @with_flags
-def serve(*, flags: Flags) -> NoReturn:
+def serve(*, output: ServedOutput = "table", flags: Flags) -> NoReturn:
     """Serve the API over HTTP, and run workflows.
 
-    Steps whose tasks are not here wait for a process that has them.
+    Steps whose tasks are not here wait for a process that has them. With -o json a line on stdout
+    says where it serves, once it does; --log-format json is for the log.
 
     tenuto serve --store postgresql://tenuto@db/tenuto --tasks orders.tasks
     """
-    _serve(flags, [])
+    _serve(flags, [], is_json=output == "json")
 
 
 @without_server
@@ -158,6 +165,7 @@ def dev(
             help="Begin an instance, unless one is under way; may be given several times.",
         ),
     ] = None,
+    output: ServedOutput = "table",
     reload: Annotated[
         bool, typer.Option(help="Begin again when a file beside the definitions changes.")
     ] = True,
@@ -169,7 +177,7 @@ def dev(
     """Serve everything from this machine, for development.
 
     A change of a definition or of a task is there as soon as its file is written; what was under
-    way goes on.
+    way goes on. With -o json a line on stdout says where it serves, once it does.
 
     tenuto dev order.json --tasks tasks.py
     """
@@ -190,7 +198,7 @@ def dev(
 
             return await serve_and_reload(settings, given, read)
 
-        raise typer.Exit(exits.perform(serve_again_and_again, is_json=False))
+        raise typer.Exit(exits.perform(serve_again_and_again, is_json=output == "json"))
     tolerance: Tolerance = "definitions" if again else "files"
     _serve(
         flags,
@@ -199,6 +207,7 @@ def dev(
         ready=ready,
         tolerance=tolerance,
         starts=start or [],
+        is_json=output == "json",
     )
 
 
@@ -210,6 +219,7 @@ def _serve(
     ready: int | None = None,
     tolerance: Tolerance = "none",
     starts: list[str] | None = None,
+    is_json: bool = False,
 ) -> NoReturn:
     from tenuto.cli import exits
     from tenuto.cli.dev_sample import FILE, START, is_sample_wanted
@@ -240,7 +250,8 @@ def _serve(
             tolerance=tolerance,
             starts=begun,
             is_sample=is_sample,
+            is_json=is_json,
         )
         return await serve_it(options)
 
-    raise typer.Exit(exits.perform(work, is_json=False, loop=fast_loop()))
+    raise typer.Exit(exits.perform(work, is_json=is_json, loop=fast_loop()))

@@ -11,6 +11,10 @@ def completion(
     shell: Annotated[
         Literal["bash", "zsh", "fish"], typer.Argument(metavar="SHELL", help="bash, zsh or fish.")
     ],
+    *,
+    output: Annotated[
+        Literal["text", "json"], typer.Option("--output", "-o", help="Output format.")
+    ] = "text",
 ) -> None:
     """Print the script with which a shell completes commands, ids, statuses and names.
 
@@ -20,6 +24,10 @@ def completion(
     """
     from typer.completion import get_completion_script  # type: ignore[attr-defined]
 
-    typer.echo(
-        get_completion_script(prog_name="tenuto", complete_var="_TENUTO_COMPLETE", shell=shell)
-    )
+    script = get_completion_script(prog_name="tenuto", complete_var="_TENUTO_COMPLETE", shell=shell)
+    if output == "json":
+        from tenuto.cli.views.terminal import show_json
+
+        show_json({"shell": shell, "script": script})
+    else:
+        typer.echo(script)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tenuto.cli.backends.place import STORE
-from tenuto.cli.commands.options import Output, Store, perform_on
+from tenuto.cli.commands.options import RowsOutput, Store, perform_on
 
 if TYPE_CHECKING:
     from tenuto.cli.backends.backend import Backend
@@ -16,12 +16,17 @@ if TYPE_CHECKING:
 def stats(
     *,
     hours: Annotated[
-        int, typer.Option("--hours", min=1, max=168, help="Count those of the last so many hours.")
+        int,
+        typer.Option(
+            "--hours", metavar="N", min=1, max=168, help="Count those of the last so many hours."
+        ),
     ] = 24,
     store: Store = STORE,
-    output: Output = "table",
+    output: RowsOutput = "table",
 ) -> None:
     """Count instances by status and workflow, and what waits for workers and webhooks.
+
+    With -o csv a line for each minute of the last hour.
 
     tenuto stats --hours 1
     """
@@ -29,9 +34,10 @@ def stats(
     async def work(backend: Backend) -> int:
         from tenuto.cli import exits
         from tenuto.cli.views.advice import say_advice, with_warnings
+        from tenuto.cli.views.csv_rows import show_csv
         from tenuto.cli.views.idle import if_idle
         from tenuto.cli.views.pages import say_nothing
-        from tenuto.cli.views.stats import show_stats
+        from tenuto.cli.views.stats import minutes_of, show_stats
         from tenuto.cli.views.terminal import show_json
         from tenuto.model.status import Status
 
@@ -42,6 +48,9 @@ def stats(
         warnings = await if_idle(backend) if are_open else []
         if output == "json":
             show_json(with_warnings(found, warnings))
+            return exits.DONE
+        if output == "csv":
+            show_csv(minutes_of(found))
             return exits.DONE
         show_stats(found, backend.clock.now(), backend.described)
         say_advice(warnings)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tenuto.cli.backends.place import STORE
 from tenuto.cli.commands.group import of_no_tenant, on_stores_alone
-from tenuto.cli.commands.options import Output, Store, perform, perform_on
+from tenuto.cli.commands.options import Output, Reason, Store, perform, perform_on
 
 if TYPE_CHECKING:
     from tenuto.cli.backends.backend import Backend
@@ -53,7 +54,11 @@ def reindex(
     perform(lambda: reindex_it(store, workflow, is_json=output == "json"), output)
 
 
-@on_stores_alone
+@partial(
+    on_stores_alone,
+    instead="a server forgets by itself, every hour: set `retention` in the options of a "
+    "definition, or start the server with --set engine.instance_retention=P90D",
+)
 def prune(
     *,
     older_than: Annotated[
@@ -77,13 +82,14 @@ def prune(
             "--tenant", metavar="NAME", help="Only instances of this tenant; else all of all."
         ),
     ] = None,
+    reason: Reason = None,
     store: Store = STORE,
     output: Output = "table",
 ) -> None:
     """Forget instances that ended long ago, with all that they started.
 
     Of every tenant; and events, listeners, bulk operations and test runs that are kept no longer.
-    The number of each is printed.
+    The number of each is printed, and kept in the audit log with the reason.
 
     tenuto prune --older-than P90D --dry-run
     """
@@ -94,6 +100,7 @@ def prune(
         dry_run=dry_run,
         with_dead_letters=with_dead_letters,
         tenant=tenant,
+        reason=reason,
     )
     perform(lambda: prune_it(store, options, is_json=output == "json"), output)
 

@@ -16,7 +16,7 @@ from tenuto.model.errors import NotFound
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
 
-_OVER: Final = ("completed", "failed", "cancelled")
+_OVER: Final = ("completed", "failed", "cancelled", "schedule")
 """Kinds of causes that lie in the past."""
 
 
@@ -65,8 +65,6 @@ def show_explanation(explained: Object, now: datetime) -> None:
     status = Status(str(explained["status"]))
     mark, style = STATUS_MARKS[status]
     show(styled(f"{mark} {status.value}", style, f"  {explained['instanceId']}"))
-    if isinstance(tick := explained.get("schedule"), dict):
-        show_line(f"  started by the schedule {tick['id']}, tick of {tick['nominal']}")
     for line in _lines(explained["causes"], now):
         show_line(f"  {line}")
 

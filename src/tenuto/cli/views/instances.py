@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
@@ -11,7 +11,7 @@ from tenuto.cli.views.marks import STATUS_MARKS
 from tenuto.cli.views.tables import cell, is_narrow, table_of
 from tenuto.cli.views.terminal import ago, length
 from tenuto.model.durations import iso
-from tenuto.model.json import Object
+from tenuto.model.json import JSON, Object
 from tenuto.workspace.values import Summary
 
 if TYPE_CHECKING:
@@ -21,11 +21,19 @@ if TYPE_CHECKING:
 _MOST_STEPS: Final = 3
 
 
-def instances_table(found: Sequence[Summary], now: datetime) -> Text:
+def instances_table(
+    found: Sequence[Summary], now: datetime, inputs: Mapping[str, JSON] | None = None
+) -> Text:
     """Instances, a line each; on a narrow terminal with short ids."""
     ids = short_ids([each.id for each in found]) if is_narrow() else {}
-    names = ("STATUS", "ID", "WORKFLOW", "STARTED", "TOOK", "STEP", "ERROR")
-    return table_of(names, [_cells(each, now, ids) for each in found], whole=5)
+    names = ["STATUS", "ID", "WORKFLOW", "STARTED", "TOOK", "STEP", "SCHEDULE", "ERROR"]
+    rows = [_cells(each, now, ids) for each in found]
+    if inputs is not None:
+        names.append("INPUT")
+        rows = [
+            [*row, cell(inputs.get(each.id), 60)] for each, row in zip(found, rows, strict=True)
+        ]
+    return table_of(names, rows, whole=5)
 
 
 def _cells(shown: Summary, now: datetime, ids: dict[str, str]) -> list[str | Text]:
@@ -42,6 +50,7 @@ def _cells(shown: Summary, now: datetime, ids: dict[str, str]) -> list[str | Tex
         ago(begun, now),
         length((shown.completed_at or now) - begun),
         _steps(shown) or str(error.get("stepId") or ""),
+        str((shown.schedule or {}).get("id", "")),
         Text(cell(f"{error['code']}: {error['message']}", 80) if error else "", "red"),
     ]
 
@@ -54,9 +63,11 @@ def _steps(shown: Summary) -> str:
     return f"{', '.join(steps[:most])}{more}"
 
 
-def summary_json(shown: Summary) -> Object:
+def summary_json(shown: Summary, inputs: Mapping[str, JSON] | None = None) -> Object:
     """An instance in a list, with the names of the specification."""
+    given: Object = {} if inputs is None else {"input": inputs.get(shown.id)}
     return {
+        **given,
         "id": shown.id,
         "workflowDefinitionId": shown.workflow,
         "definitionVersion": shown.version,
@@ -75,5 +86,6 @@ def summary_json(shown: Summary) -> Object:
         "parentId": shown.parent_id,
         "rootId": shown.root_id,
         "rerunOf": shown.rerun_of,
+        "schedule": shown.schedule,
         "tenant": shown.tenant,
     }

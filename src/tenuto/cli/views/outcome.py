@@ -12,9 +12,11 @@ from tenuto.cli.views.terminal import is_redrawn, length, say, say_command, show
 from tenuto.model.errors import TenutoError, WorkflowFailed
 from tenuto.model.failure import is_in_the_definition
 from tenuto.model.status import Status
+from tenuto.model.test_run import is_test_run
 
 if TYPE_CHECKING:
     from tenuto.cli.backends.backend import Backend
+    from tenuto.core import InstanceState
     from tenuto.engine.turns.held import Held
 
 
@@ -60,6 +62,13 @@ def _may_be_retried(ended: Held) -> bool:
     asked = RetryAsked(by="cli")
     now = SystemClock().now()
     return decide(ended.plan, ended.state, asked, now, FORESEEN).rejection is None
+
+
+def name_of(state: InstanceState) -> str:
+    """`order@3`, or that it is a test run: its definition has no name."""
+    if is_test_run(state.definition_id):
+        return "test run"
+    return f"{state.definition_id}@{state.definition_version}"
 
 
 def status_line(id: str, status: Status) -> str:

@@ -1,4 +1,4 @@
-"""A page of any list: a table, JSON with the names of the API, or ids alone."""
+"""A page of any list: a table, JSON or CSV with the names of the API, or ids alone."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from tenuto.cli.views.advice import Advice, say_advice, with_warnings
+from tenuto.cli.views.csv_rows import show_csv
 from tenuto.cli.views.masking import masked_object
 from tenuto.cli.views.terminal import say, say_command, show, show_json
 from tenuto.model.json import Object
@@ -38,13 +39,15 @@ def show_page(
         view: Object = {"items": [*items], "nextCursor": page.next_cursor}
         show_json(with_warnings(view, warnings))
         return
-    if output == "id":
+    if output == "csv":
+        show_csv([masked_object(item(each)) for each in page.items])
+    elif output == "id":
         for each in page.items:
             show(str(item(each)[id]))
-    elif not page.items:
-        say_nothing(nothing, then)
-    else:
+    elif page.items:
         show(table(page.items))
+    if not page.items and output in ("table", "csv"):
+        say_nothing(nothing, then)
     say_more(page)
     if output == "table":
         say_advice(warnings)

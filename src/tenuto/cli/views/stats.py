@@ -29,12 +29,19 @@ def show_stats(found: Object, now: datetime, described: str) -> None:
             mark, style = STATUS_MARKS[status]
             show(styled(f"  {mark} {status.value:<18}", style, f"  {counts[status.value]:>6}"))
     _show_workflows(found["byWorkflow"])
-    _show_last_hour(found["perMinute"])
+    _show_last_hour(minutes_of(found))
     show("")
     show(f"tasks that no worker has claimed  {_queue(found['jobs'], now)}")
     show(f"webhook requests on their way     {_queue(found['webhooks'], now)}")
     if found["isCatchingUp"]:
         show("events are still being matched that another process left")
+
+
+def minutes_of(found: Object) -> list[Object]:
+    """The counts of each minute of the last hour."""
+    minutes = found["perMinute"]
+    assert isinstance(minutes, list)
+    return [each for each in minutes if isinstance(each, dict)]
 
 
 def _show_workflows(found: JSON) -> None:
@@ -51,9 +58,7 @@ def _show_workflows(found: JSON) -> None:
         show(table_of(("  WORKFLOW", "ALL", "OPEN", *_ENDS), rows, whole=6))
 
 
-def _show_last_hour(found: JSON) -> None:
-    assert isinstance(found, list)
-    minutes = [each for each in found if isinstance(each, dict)]
+def _show_last_hour(minutes: list[Object]) -> None:
     sums = [f"{sum(int(str(each[name])) for each in minutes)} {name}" for name in _MINUTES]
     show("")
     show_line(f"in the last hour                  {', '.join(sums)}")

@@ -8,15 +8,18 @@ from typing import Any, TypeAlias
 
 from tenuto.definition.nodes.approval import APPROVAL
 from tenuto.definition.nodes.condition import CONDITION
+from tenuto.definition.nodes.data_query import DATA_QUERY
 from tenuto.definition.nodes.delay import DELAY
 from tenuto.definition.nodes.emit import EMIT
 from tenuto.definition.nodes.ends import END, START, TERMINATE
 from tenuto.definition.nodes.event_wait import EVENT_WAIT
+from tenuto.definition.nodes.http import HTTP
+from tenuto.definition.nodes.javascript import JAVASCRIPT
 from tenuto.definition.nodes.loop import LOOP
 from tenuto.definition.nodes.node_type import NodeType
 from tenuto.definition.nodes.set_values import SET
+from tenuto.definition.nodes.sub_workflow import SUB_WORKFLOW
 from tenuto.definition.nodes.task import TASK
-from tenuto.definition.nodes.work import DATA_QUERY, HTTP, JAVASCRIPT, SUB_WORKFLOW
 
 AnyNodeType: TypeAlias = NodeType[Any]
 """Rows of different config types stand in one table; each is consistent in itself."""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from datetime import timedelta
 from functools import cached_property
 
 import msgspec
-from msgspec.structs import replace
 
 from tenuto.calendars import Calendar, Unresolved, WorkingCalendar, resolve
 from tenuto.calendars.documents import (
@@ -23,8 +22,7 @@ from tenuto.engine.shared import Shared
 from tenuto.model.errors import Conflict, InvalidInput, NotFound, Problem, StoreUnavailable
 from tenuto.model.json import JSON, Object
 from tenuto.model.quotas import refuse_beyond
-from tenuto.store.parts.calendars import CalendarRow, CalendarsMark
-from tenuto.store.parts.schedules import Fire, ScheduleRow
+from tenuto.store.parts.calendars import CalendarRow, CalendarsMark, Moved
 
 _PAGE = 1_000
 _FRESH_FOR = 1.0
@@ -44,6 +42,8 @@ class Calendars:
         self._tenants: dict[str, Resolved] = {}
         self._mark = CalendarsMark()
         self._fresh_until = float("-inf")
+        self._changing = 0
+        """How many changes of this process are under way: what is known may not be current."""
         self.changed: Callable[[], None] = lambda: None
         """Called when schedules are to find their next ticks again."""
 
@@ -75,14 +75,19 @@ class Calendars:
 
     async def refresh(self) -> None:
         """Read them again where another process has changed some."""
-        if self._clock.ticks() >= self._fresh_until:
+        if self._changing or self._clock.ticks() >= self._fresh_until:
             await self.look()
 
     async def look(self) -> None:
-        """The same at once: with each heartbeat, which a change hastens."""
-        if await self._store.calendars.mark() != self._mark:
+        """The same at once, for what was read from the store a moment ago."""
+        since = self._clock.ticks()
+        await self.heard(await self._store.calendars.mark())
+        self._fresh_until = since + _FRESH_FOR
+
+    async def heard(self, mark: CalendarsMark | None) -> None:
+        """The same with the mark of a heartbeat, which a change hastens; None: no other changes."""
+        if mark is not None and mark != self._mark:
             await self.read()
-        self._fresh_until = self._clock.ticks() + _FRESH_FOR
 
     async def read(self) -> None:
         """Read them all."""
@@ -134,6 +139,15 @@ class Calendars:
         broken = self._broken_by(read.calendar, others, year)
         return read if not broken else _with(read, broken)
 
+    async def is_saved(self, tenant: str, document: JSON) -> bool:
+        """Whether saving a document would make no version; false also where it is not valid."""
+        calendar = (await self.check(tenant, document)).calendar
+        if calendar is None:
+            return False
+        newest = await self._store.calendars.newest(tenant, calendar.id)
+        content = msgspec.json.encode(write_calendar(calendar), order="deterministic")
+        return newest is not None and not newest.is_removed and newest.document == content
+
     async def save(
         self,
         tenant: str,
@@ -166,8 +180,6 @@ class Calendars:
                     f"the newest version of calendar {calendar.id} is {present}", code="TEN-3085"
                 )
             if newest is not None and is_there and newest.document == content:
-                # Who saved it may have died, or lost the store, before its schedules were moved.
-                await self._look_at_schedules(tenant, calendar.id)
                 return newest
             number = 0 if newest is None else newest.version
             if number == 0:
@@ -182,52 +194,36 @@ class Calendars:
                 created_at=self._clock.now(),
                 created_by=by,
             )
-            if await self._store.calendars.put(row):
-                await self._changed(tenant, calendar.id)
+            if await self._put(row):
                 return row
         raise Conflict(f"calendar {id or ''} is changed by others all the time", code="TEN-3085")
 
-    async def _changed(self, tenant: str, id: str) -> None:
-        """This process has changed a calendar: the others send a heartbeat, and learn of it."""
-        await self.read()
-        with suppress(StoreUnavailable):  # they learn of it with their next heartbeat
-            await self._store.members.hint(())
-        await self._look_at_schedules(tenant, id)
+    async def _put(self, row: CalendarRow) -> bool:
+        """Store a version, and let the schedules that depend on it find their next ticks again.
 
-    async def _look_at_schedules(self, tenant: str, id: str) -> None:
-        """Let schedules find their next ticks again: what was found before may be too late."""
+        Other processes send a heartbeat, and learn of it.
+        """
+        # Not before every process has the calendar, as it is now, at hand.
+        until_known = timedelta(seconds=2 * _FRESH_FOR if self._store.is_shared else 0.0)
+        moved = Moved(self._heirs(row.tenant, row.id), self._clock.now() + until_known)
+        self._changing += 1
+        try:
+            is_stored = await self._store.calendars.put(row, moved)
+            if is_stored:
+                await self.read()
+                with suppress(StoreUnavailable):  # they learn of it with their next heartbeat
+                    await self._store.members.hint(())
+        finally:
+            # Also where the answer was lost: it may be stored.
+            self._changing -= 1
+            self._fresh_until = float("-inf")
+            self.changed()
+        return is_stored
+
+    def _heirs(self, tenant: str, id: str) -> set[str]:
+        """A calendar and those that extend it, as this process knows them."""
         others = self._calendars(tenant)
-        heirs = [each.id for each in others.values() if id in _chain(each, others)]
-        for each in sorted({id, *heirs}):
-            await self._look_at_those_of(tenant, each)
-        self.changed()
-
-    async def _look_at_those_of(self, tenant: str, id: str) -> None:
-        after = ""
-        while True:
-            page = await self._store.schedules.page(
-                tenant, calendar_id=id, after=after, limit=_PAGE
-            )
-            await self._move(page)
-            if len(page) < _PAGE:
-                return
-            after = page[-1].id
-
-    async def _move(self, rows: Sequence[ScheduleRow]) -> None:
-        for _ in range(_MOST_TRIES):
-            # Not before every process has the calendar, as it is now, at hand.
-            until_known = timedelta(seconds=2 * _FRESH_FOR if self._store.is_shared else 0.0)
-            next_at = self._clock.now() + until_known
-            fires = [
-                Fire(row=replace(row, version=row.version + 1, next_at=next_at))
-                for row in rows
-                if row.status in ("active", "error")
-            ]
-            lost = await self._store.schedules.fire(fires)
-            if not lost:
-                return
-            # They were fired meanwhile, perhaps by the calendar as it was.
-            rows = await self._store.schedules.those(lost)
+        return {id, *(each.id for each in others.values() if id in _chain(each, others))}
 
     async def get(self, tenant: str, id: str, version: int | None = None) -> CalendarRow:
         """A version of a calendar, without a number the newest; NotFound."""
@@ -259,8 +255,7 @@ class Calendars:
                 created_by=by,
                 is_removed=True,
             )
-            if await self._store.calendars.put(removal):
-                await self._changed(tenant, id)
+            if await self._put(removal):
                 return
         raise Conflict(f"calendar {id} is changed by others all the time", code="TEN-3085")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
+from tenuto.built_in.protocol import code_checker
 from tenuto.engine.definitions.calendars import Calendars
 from tenuto.engine.definitions.declared_tasks import DeclaredTasks
 from tenuto.engine.definitions.plans import Plans
@@ -12,7 +13,7 @@ from tenuto.engine.definitions.policies import TenantPolicies
 from tenuto.engine.definitions.resolver import Resolver
 from tenuto.engine.shared import Shared
 from tenuto.engine.turns.requests import Request
-from tenuto.store.parts.tasks import TasksMark
+from tenuto.store.parts.members import Pulse
 
 
 class Definitions:
@@ -32,6 +33,7 @@ class Definitions:
             listeners_changed=shared.outbox_hint.set,
             bounds=settings.bounds,
             timeout=timedelta(seconds=settings.task_timeout),
+            code=code_checker(shared.executors),
         )
         self.plans.admit = admit
         self.calendars = Calendars(shared)
@@ -41,10 +43,10 @@ class Definitions:
         await self.declared_tasks.read()
         await self.calendars.read()
 
-    async def refresh(self, tasks: TasksMark | None) -> None:
-        """Read again what other processes have changed; `tasks` comes with each heartbeat."""
-        await self.declared_tasks.refresh(tasks)
-        await self.calendars.look()
+    async def refresh(self, heartbeat: Pulse) -> None:
+        """Read again what other processes have changed, as the marks of a heartbeat say."""
+        await self.declared_tasks.refresh(heartbeat.tasks)
+        await self.calendars.heard(heartbeat.calendars)
 
     def resolver(self, report: Callable[[Request], None]) -> Resolver:
         """A resolver of sub-workflows; `report` takes its findings to instances."""

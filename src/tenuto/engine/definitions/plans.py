@@ -13,13 +13,16 @@ from typing import NamedTuple, TypeGuard
 
 import msgspec
 
+from tenuto.built_in.protocol import CodeChecker
 from tenuto.core import Plan
 from tenuto.definition import Checked, check, compile_definition, unavailable
+from tenuto.definition.compiler import invalid_definition
 from tenuto.definition.report import did_you_mean
 from tenuto.encryption.errors import NO_KEYS
 from tenuto.encryption.parts import PATTERNS_KEPT
 from tenuto.encryption.store import can_seal
 from tenuto.engine.bounds import DEFAULT_BOUNDS, Bounds
+from tenuto.engine.definitions.code_checks import CodeChecks
 from tenuto.engine.definitions.input_checks import InputChecks
 from tenuto.engine.definitions.large_documents import LargeDocuments
 from tenuto.engine.definitions.listener_rows import STILL_WANTED, listener_of
@@ -99,7 +102,7 @@ class Deployed(NamedTuple):
 class Plans:
     """Definition versions by id and number; immutable, so never stale."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one for each setting
         self,
         store: Store,
         clock: Clock,
@@ -110,8 +113,13 @@ class Plans:
         listeners_changed: Callable[[], None] = lambda: None,
         bounds: Bounds = DEFAULT_BOUNDS,
         timeout: timedelta = DEFAULT_TIMEOUT,
+        code: CodeChecker | None = None,
     ) -> None:
-        """`listeners_changed` is called when a saved definition subscribes to lifecycle events."""
+        """`listeners_changed` is called when a saved definition subscribes to lifecycle events.
+
+        `code` parses that of javascript nodes; None: it fails when it runs.
+        """
+        self.code = CodeChecks(clock, code)
         self.admit: Callable[[str, int], Awaitable[None]] = _admit_all
         """Refuses a document of so many bytes where its tenant has its most."""
         self.saved: Callable[[str, str], None] = lambda _tenant, _id: None
@@ -337,7 +345,7 @@ class Plans:
     ) -> Plan:
         rehearsal = with_mocks(definition, rehearsal)
         return Plan(
-            definition_of_test_run(definition, rehearsal, instance_id),
+            definition_of_test_run(definition, instance_id),
             retry=self._retry,
             limits=self._limits,
             most_entries=self._most_entries,
@@ -386,7 +394,10 @@ class Plans:
     ) -> Checked:
         """All problems of a document; `events_kept`: for how long events are kept."""
         work = partial(check, document, events_kept=events_kept)
-        return await self._large.check(document, work, tenant=tenant, may_refuse=may_refuse)
+        checked = await self._large.check(document, work, tenant=tenant, may_refuse=may_refuse)
+        if not checked.code:
+            return checked
+        return checked.with_problems(await self.code.problems(checked.code, tenant))
 
     async def unavailable(self, definition: Definition, document: JSON) -> tuple[Problem, ...]:
         """What this version does not run of a definition, which was compiled of a document."""
@@ -394,8 +405,13 @@ class Plans:
 
     async def read(self, document: JSON, *, tenant: str = "") -> Plan:
         """Check and compile a document from outside; InvalidDefinition names all problems."""
-        work = partial(self.compile, document)
-        return await self._large.check(document, work, tenant=tenant, may_refuse=True)
+        work = partial(self._checked, document)
+        checked, plan = await self._large.check(document, work, tenant=tenant, may_refuse=True)
+        if checked.code:
+            checked = checked.with_problems(await self.code.problems(checked.code, tenant))
+        if plan is None or checked.definition is None:
+            raise invalid_definition(checked.problems)
+        return plan
 
     async def read_to_save(self, tenant: str, document: JSON) -> Plan:
         """Like `read`, by the rules of its time where the document is the newest version already.
@@ -412,9 +428,17 @@ class Plans:
             return await self._compiled(row)
 
     def compile(self, document: JSON, *, is_saved: bool = False) -> Plan:
-        """Check and compile a document; InvalidDefinition names all problems."""
+        """Check and compile a document; InvalidDefinition names all problems but those of code."""
+        return self._planned(compile_definition(document, is_saved=is_saved))
+
+    def _checked(self, document: JSON) -> tuple[Checked, Plan | None]:
+        checked = check(document)
+        definition = checked.definition
+        return checked, None if definition is None else self._planned(definition)
+
+    def _planned(self, definition: Definition) -> Plan:
         plan = Plan(
-            compile_definition(document, is_saved=is_saved),
+            definition,
             retry=self._retry,
             limits=self._limits,
             most_entries=self._most_entries,

@@ -14,6 +14,9 @@ from msgspec.structs import replace
 
 from tenuto.definition import check, unavailable
 from tenuto.definition.calendar_places import CalendarPlace, calendar_places
+from tenuto.definition.code_places import CodePlace
+from tenuto.definition.query_places import QueryPlace, query_places
+from tenuto.definition.secret_places import SecretUse, secret_places
 from tenuto.definition.slug import slug
 from tenuto.definition.task_places import TaskPlace, task_places
 from tenuto.engine.definitions.listener_rows import listener_of, taken_patterns
@@ -58,6 +61,12 @@ class Reading(Struct, frozen=True, kw_only=True):
     """The first place of each task that it names."""
     calendars: list[CalendarPlace]
     """The first place of each calendar that it names."""
+    queries: list[QueryPlace]
+    """The first place of each data query that it names."""
+    secrets: list[SecretUse]
+    """The first place of each secret that it names."""
+    code: list[CodePlace]
+    """The code in it, which is not parsed yet."""
 
 
 def read_document(
@@ -86,6 +95,9 @@ def read_document(
         version=None if definition is None else version_of(document, definition, tenant, now),
         tasks=[] if definition is None else _first_places(definition),
         calendars=[] if definition is None else calendar_places(definition),
+        queries=[] if definition is None else query_places(definition),
+        secrets=[] if definition is None else secret_places(definition),
+        code=list(checked.code),
     )
 
 

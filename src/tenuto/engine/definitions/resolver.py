@@ -41,6 +41,8 @@ class Resolver:
         self._is_missing = is_missing
         """Whether no process will ever run a task."""
         self._limits = limits
+        self._accepted: tuple[Deployed, JSON] | None = None
+        """The last input that was checked, and fits: each child of a loop may have the same one."""
 
     async def resolve(self, instance_id: str, tenant: str, order: ResolveChild) -> None:
         """Report `ChildResolved`, or `TaskFailed`; waits for an unavailable store."""
@@ -83,6 +85,8 @@ class Resolver:
             if self._is_missing(task_id):
                 message = f"{id}: no task is called {task_id!r}, which step {step} uses"
                 return Failure(code=UNKNOWN_TASK, message=message, retryable=False)
+        if self._is_accepted(deployed, input):
+            return None
         problems = bad_input(deployed.plan, input, self._limits)
         if problems:
             listed: list[JSON] = [
@@ -94,4 +98,11 @@ class Resolver:
                 details={"problems": listed},
                 retryable=False,
             )
+        self._accepted = deployed, input
         return None
+
+    def _is_accepted(self, deployed: Deployed, input: JSON) -> bool:
+        if self._accepted is None:
+            return False
+        known, accepted = self._accepted
+        return known.plan is deployed.plan and accepted is input

@@ -38,7 +38,7 @@ def refuse_unknown_tasks(plan: Plan, tasks: Registry) -> None:
             for place in task_places(plan.definition)
             if place.step_id in unknown
         ]
-        raise InvalidInput("the workflow uses tasks that nobody has registered", problems)
+        raise InvalidInput("the workflow uses tasks that are not registered", problems)
 
 
 def refuse_bad_input(plan: Plan, input: JSON, limits: Limits) -> None:

@@ -82,7 +82,7 @@ class Dispatcher:
             if held.owner_elsewhere is None:
                 self._catch_up(draft)
         if draft.follow_ups:
-            facts = context_of(draft.state)
+            facts = context_of(held, draft.state)
             for effect in draft.follow_ups:
                 if held.owner_elsewhere is None or not _is_owners_work(effect):
                     self._perform(instance_id, draft, effect, facts)
@@ -105,7 +105,7 @@ class Dispatcher:
         for place, effect in under_way.items():
             if place not in owed or _is_cancelled(draft, effect):
                 self._cancel(draft, effect)
-        facts = context_of(draft.state)
+        facts = context_of(held, draft.state)
         for place, effect in owed.items() if held.is_owned else ():
             # An attempt that was cancelled before it began here ends with its grace period.
             if place in under_way or place in held.jobs or _is_cancelled(draft, effect):
@@ -139,7 +139,7 @@ class Dispatcher:
         if plan.rehearsal is not None and (mock := plan.mock_of(order.node)) is not None:
             self._report_mock(instance_id, order, mock)
         elif not self._others.is_offered(order.task_id):
-            known = context_for(plan, draft.state, order, facts)
+            known = context_for(draft.held, draft.state, order, facts)
             self._runner.start(instance_id, order, known)
 
     def _perform(self, instance_id: str, draft: Draft, effect: Effect, facts: Facts) -> None:

@@ -20,6 +20,7 @@ from tenuto.engine.effects.task_log_recorder import TaskLogRecorder
 from tenuto.engine.effects.timekeeper import Timekeeper
 from tenuto.engine.effects.unreadable import Unreadable
 from tenuto.engine.events.events import Events
+from tenuto.engine.secrets.secrets import Secrets
 from tenuto.engine.shared import Shared
 from tenuto.engine.test_runs.mocks import mocked
 from tenuto.engine.turns.draft import Draft
@@ -48,6 +49,8 @@ class Effects:
         definitions: Definitions,
         turns: Turns,
         stored_lines: Callable[[str, int], None],
+        *,
+        secrets: Secrets,
     ) -> None:
         """`stored_lines` is called with the bytes of lines that a tenant has more."""
         self._shared = shared
@@ -62,6 +65,8 @@ class Effects:
             limits=settings.limits,
             max_threads=settings.threads,
             lines=self.task_logs.keep if settings.task_logs else None,
+            executors=shared.executors,
+            secrets=secrets,
         )
         self.timekeeper = Timekeeper(
             store,
@@ -260,7 +265,7 @@ class Effects:
             if isinstance(order, StartAttempt) and (
                 key == JobKey(held.state.id, order.node, order.iteration, order.attempt)
             ):
-                context = context_for(held.plan, held.state, order, context_of(held.state))
+                context = context_for(held, held.state, order, context_of(held))
                 now = self._shared.clock.now()
                 order = claimed(held.plan, order, policies, now)  # noqa: PLW2901
                 self.runner.start(held.state.id, order, context)

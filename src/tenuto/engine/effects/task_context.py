@@ -6,32 +6,48 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from tenuto.core import InstanceState, Plan
+from tenuto.core import InstanceState
+from tenuto.core.scope import plain_scope
 from tenuto.core.undo_plan import default_input
+from tenuto.engine.turns.held import Held
 from tenuto.model.effects import StartAttempt
+from tenuto.model.graph import BuiltIn
 from tenuto.model.ids import NodeKey
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import NodeStatus
 from tenuto.model.traces import of_attempt
-from tenuto.tasks.context import Facts
+from tenuto.tasks.context import BuiltInFacts, Facts
 from tenuto.tasks.undo import UndoFacts
 
 
-def context_of(state: InstanceState) -> Facts:
-    """The context that all attempts of an instance share."""
+def context_of(held: Held, state: InstanceState | None = None) -> Facts:
+    """The context that all attempts of an instance share; `state` is another one than its own."""
+    state = held.state if state is None else state
     return Facts(
+        tenant=held.tenant,
         correlation_id=state.correlation_id,
         deadline=state.deadline,
         previous_outputs=partial(_previous_outputs, state),
     )
 
 
-def context_for(plan: Plan, state: InstanceState, order: StartAttempt, common: Facts) -> Facts:
-    """The context of one attempt; of a compensation, also the step that it undoes."""
+def context_for(held: Held, state: InstanceState, order: StartAttempt, common: Facts) -> Facts:
+    """The context of one attempt; of a compensation, also the step that it undoes.
+
+    Of a built-in task, also its node and what the expressions of that node see.
+    """
+    plan = held.plan
     if state.traceparent is not None:
         key = NodeKey(order.node, order.iteration)
         own = of_attempt(state.traceparent, state.id, key, order.attempt)
         common = replace(common, traceparent=own)
+    planned = plan.nodes.get(order.node)
+    if planned is not None and isinstance(config := planned.node.config, BuiltIn):
+        key = NodeKey(order.node, order.iteration)
+        facts = BuiltInFacts(
+            tenant=held.tenant, config=config, scope=partial(plain_scope, plan, state, key)
+        )
+        return replace(common, built_in=facts)
     undoing = state.compensation
     if undoing is None or undoing.current is None:
         return common

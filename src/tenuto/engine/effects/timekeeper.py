@@ -15,12 +15,15 @@ from tenuto.engine.loops import Loops
 from tenuto.engine.turns.requests import Request
 from tenuto.model.effects import SetTimer
 from tenuto.model.errors import StoreUnavailable
-from tenuto.model.inputs import TimerDue, TimerKey
+from tenuto.model.inputs import TimerDue, TimerKey, TimerKind
 from tenuto.model.policy import NEAR
 from tenuto.ports import Clock
 from tenuto.store.protocol import Store
 
 log = logging.getLogger("tenuto.timers")
+
+_MOST_UNKNOWN = 100
+"""So many unknown kinds are logged."""
 
 
 class Timekeeper:
@@ -48,6 +51,8 @@ class Timekeeper:
         """Far timers that were reported and whose rows are not cleared yet."""
         self._parked: set[tuple[str, TimerKey, datetime]] = set()
         """Far timers of instances that this program cannot read."""
+        self._unknown: set[str] = set()
+        """Kinds of timers that are unknown to this program, and were logged."""
         self._next_row: datetime | None = None
         self._must_look = True
         self._hint = asyncio.Event()
@@ -175,11 +180,24 @@ class Timekeeper:
             hand = (row.instance_id, row.key, row.due)
             if hand not in self._in_hand and hand not in self._parked:
                 self._in_hand.add(hand)
+                self._note_if_unknown(row.instance_id, row.key)
                 self._report(Request(row.instance_id, TimerDue(key=row.key, due=row.due)))
                 reported += 1
         if following is not None:
             self._look_at(following)
         return reported
+
+    def _note_if_unknown(self, instance_id: str, key: TimerKey) -> None:
+        """Log the first timer of each kind that this program does not know."""
+        kind = key.node.partition(":")[0] if key.kind is TimerKind.GO_ON else ""
+        if kind and kind not in self._unknown and len(self._unknown) < _MOST_UNKNOWN:
+            self._unknown.add(kind)
+            log.warning(
+                "instance=%s: timers of the kind %s are unknown here, and are left to a newer "
+                "version of this program",
+                instance_id,
+                kind,
+            )
 
     def _nap(self) -> float:
         """Seconds until the next timer; rounded up, since a timer never fires early."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import TypeAlias
 
@@ -11,28 +11,34 @@ from msgspec import Struct
 
 from tenuto.core.explain import Facts, Owner, Quarantined, explain
 from tenuto.core.explain_steps import MOST_CAUSES
-from tenuto.core.state import InstanceState
+from tenuto.core.state import InstanceState, NodeState
 from tenuto.definition.task_places import misspelling_of
 from tenuto.engine.events.event_views import near_events_view
 from tenuto.engine.events.inspector import Inspector
 from tenuto.engine.turns.held import Held
 from tenuto.engine.turns.loader import Loader
-from tenuto.model.causes import Breaker, Cause, Estimate, Explanation
+from tenuto.model.causes import Breaker, Cause, Estimate, Explanation, RequestWait
 from tenuto.model.durations import from_epoch_ms, iso, to_milliseconds
-from tenuto.model.graph import Task
+from tenuto.model.graph import Config, Http, Task
 from tenuto.model.json import JSON, Object
 from tenuto.model.policy import NO_POLICIES, Policies
 from tenuto.ports import Clock
+from tenuto.store.parts.schedules import ScheduleKey
 from tenuto.store.parts.workers import CONNECTED_FOR, WorkerRow
 from tenuto.store.protocol import Store
+from tenuto.targets.names import host_of, target_key
 from tenuto.tasks.runner import Runner
 
 StepEstimate: TypeAlias = Callable[[str, str, str], Estimate | None]
 """How long attempts of a step of a tenant's workflow ran; None where too few are known."""
+RequestWaits: TypeAlias = Callable[[str], Mapping[tuple[str, str, int], RequestWait]]
+"""Instance → node, iteration and attempt → what a request waits for."""
 MOST_DEPTH = 5
 """So many instances below one another are explained."""
 MOST_CHILDREN = 20
 """So many children of one instance are."""
+MOST_TICKS = 100
+"""So many open ticks of the schedule of an instance are counted."""
 MOST_IN_ALL = 100
 """So many below one are, however they are spread."""
 
@@ -65,11 +71,14 @@ class Explainer:
         runner: Runner | None = None,
         policies: Callable[[str], Policies] = lambda _: NO_POLICIES,
         estimate: StepEstimate = lambda *_: None,
+        waits: RequestWaits = lambda _: {},
     ) -> None:
         """`runner`: what runs here, for those in whose process something does.
 
-        `policies`: those of a tenant's tasks. `estimate`: how long attempts of a step ran.
+        `policies`: those of a tenant's tasks. `estimate`: how long attempts of a step ran. `waits`:
+        what requests of an instance wait for in this process.
         """
+        self._waits = waits
         self._store = store
         self._loader = loader
         self._inspector = inspector
@@ -95,13 +104,14 @@ class Explainer:
             return explain(held.plan, held.state, Facts(now=now, quarantine=quarantine))
         near = await self._inspector.near_events(held)
         silences = {} if self._runner is None else self._runner.silences(held.state.id)
+        owner = await self._owner(held)
         facts = Facts(
             now=now,
             heartbeats={
                 place: to_milliseconds(now - timedelta(seconds=silence))
                 for place, silence in silences.items()
             },
-            owner=await self._owner(held),
+            owner=owner,
             jobs=held.jobs,
             near={
                 (key.node, key.iteration, key.arm): near_events_view(events)
@@ -110,9 +120,12 @@ class Explainer:
             children=await self._children(held.state, depth, budget),
             policies=self._policies(held.tenant),
             breakers=await self._breakers(held),
+            waits=self._waits(held.state.id) if owner == "here" else await self._hosts(held),
             takers=await self._takers(held, budget),
             estimates=self._estimates(held),
             meant=await self._meant(held, budget),
+            queued_ticks=await self._queued_ticks(held),
+            queued=frozenset() if self._runner is None else self._runner.queued(held.state.id),
         )
         return explain(held.plan, held.state, facts)
 
@@ -140,6 +153,25 @@ class Explainer:
                 found[task_id] = Breaker(since=since, until=from_epoch_ms(state.open_until))
         return found
 
+    async def _hosts(self, held: Held) -> dict[tuple[str, str, int], RequestWait]:
+        """The open breakers of hosts that attempts in another process are for."""
+        found: dict[tuple[str, str, int], RequestWait] = {}
+        for key in sorted(held.state.open_nodes())[:MOST_CAUSES]:
+            node, config = held.state.nodes[key], held.plan[key.node].node.config
+            host = _host_of(config, node) if node.is_in_flight else None
+            if host is None:
+                continue
+            row = await self._store.tasks.target(*target_key(held.tenant, "http", host))
+            state = None if row is None else _breaker_of(row.state)
+            if state is not None and state.open_until is not None:
+                found[key.node, key.iteration, node.attempt] = RequestWait(
+                    target=host,
+                    obstacle="breaker",
+                    since=from_epoch_ms(state.opened_at or state.open_until),
+                    until=from_epoch_ms(state.open_until),
+                )
+        return found
+
     async def _takers(self, held: Held, budget: _Budget) -> dict[str, int]:
         """How many connected workers take each of the tasks that wait for one."""
         tasks = _waiting_tasks(held)
@@ -162,6 +194,15 @@ class Explainer:
             known |= {*self._runner.task_ids}
         near = {id: misspelling_of(id, known) for id in tasks}
         return {id: name for id, name in near.items() if name is not None}
+
+    async def _queued_ticks(self, held: Held) -> int:
+        """How many ticks of its schedule wait for the end of an instance."""
+        tick = held.state.schedule
+        if tick is None or held.state.has_ended:
+            return 0
+        key = ScheduleKey(held.tenant, tick.id)
+        found = await self._store.schedules.open_ticks([key], MOST_TICKS)
+        return sum(each.outcome == "queued" for each in found.get(key, ()))
 
     def _estimates(self, held: Held) -> dict[str, Estimate]:
         names = dict.fromkeys(key.node for key in held.state.open_nodes())
@@ -194,6 +235,17 @@ def _breaker_of(state: bytes) -> _BreakerState | None:
         return None  # the push dispatcher says so
 
 
+def _host_of(config: Config, node: NodeState) -> str | None:
+    """The host that an attempt calls; None: it calls none."""
+    if not isinstance(config, Http):
+        return None
+    given = node.input if isinstance(node.input, dict) else {}
+    try:
+        return str(host_of(str(given.get("url", config.url))))
+    except ValueError:
+        return None  # no URL: it fails with that
+
+
 def _waiting_tasks(held: Held) -> list[str]:
     """The tasks of attempts that were offered and not claimed, as many as are looked at."""
     found: dict[str, None] = {}
@@ -218,15 +270,12 @@ def _children_of(state: InstanceState) -> list[str]:
 
 def explanation_view(explained: Explanation) -> Object:
     """An explanation in JSON."""
-    view: Object = {
+    return {
         "instanceId": explained.instance_id,
         "status": explained.status.value,
         "summary": explained.summary,
         "causes": [_cause(each) for each in explained.causes],
     }
-    if (tick := explained.schedule) is not None:
-        view["schedule"] = {"id": tick.id, "nominal": iso(tick.nominal)}
-    return view
 
 
 def _cause(cause: Cause) -> JSON:

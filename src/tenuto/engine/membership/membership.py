@@ -17,7 +17,7 @@ from tenuto.engine.membership.takeover import Takeover
 from tenuto.engine.shared import Shared
 from tenuto.engine.turns.turns import Turns
 from tenuto.store.errors import Fenced
-from tenuto.store.parts.tasks import TasksMark
+from tenuto.store.parts.members import Pulse
 
 log = logging.getLogger("tenuto.engine")
 
@@ -39,9 +39,9 @@ class Membership:
         events: Events,
         effects: Effects,
         *,
-        refresh: Callable[[TasksMark | None], Awaitable[None]],
+        refresh: Callable[[Pulse], Awaitable[None]],
     ) -> None:
-        """`refresh` takes with each heartbeat the mark of the tasks declared by any process."""
+        """`refresh` takes each heartbeat, with the marks of what any process has changed."""
         self.process_id = shared.ids.short()
         turns.enter(self.process_id)
         self._shared = shared
@@ -112,7 +112,7 @@ class Membership:
             self._shared.clock.follow(heartbeat.at)
         if heartbeat.has_orphans:
             self._has_orphans.set()
-        await self._refresh(heartbeat.tasks)
+        await self._refresh(heartbeat)
 
     async def fenced(self, process_id: str) -> None:
         """The store has declared `process_id` dead: drop its instances, continue under a new id.

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from typing import NamedTuple
+from weakref import WeakValueDictionary
 
 import msgspec
 from msgspec.structs import replace
@@ -86,6 +87,10 @@ class Deliverer:
         """Webhook → its tenant."""
         self._of_tenants: dict[str, list[str]] = {}
         """Tenant → its webhooks."""
+        self._beginning: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        """Tenant → the lock of its request that begins next."""
+        self._recording = asyncio.Lock()
+        """One transaction at a time: the turns of instances wait for each of them."""
 
     async def run_once(self) -> datetime | None:
         """Begin due deliveries; returns when the next one is due."""
@@ -211,7 +216,9 @@ class Deliverer:
             log.error("webhook=%s cannot be read, its deliveries wait: %s", id, error)  # noqa: TRY400
             await self._settled(Settlement(listener_id=id, put_off=self._put_off(postings)))
             return
-        replies = await asyncio.gather(*(self._send(endpoint, each) for each in postings))
+        replies = await asyncio.gather(
+            *(self._send(listener.tenant, endpoint, each) for each in postings)
+        )
         now = self._clock.now()
         delivered = [
             posting.event_id
@@ -235,7 +242,7 @@ class Deliverer:
             health = _with_gap(health, await self._open_gap(listener, health, now))
             log.error(
                 "webhook=%s is disabled: no delivery has arrived since %s (%s); it loses events "
-                "until somebody enables it",
+                "until it is enabled",
                 *(listener.id, health.failing_since, health.last_error),
             )
         await self._settled(
@@ -255,10 +262,19 @@ class Deliverer:
             for each in postings
         )
 
-    async def _send(self, endpoint: Endpoint, posting: Posting) -> Reply:
+    async def _send(self, tenant: str, endpoint: Endpoint, posting: Posting) -> Reply:
         signed = signed_headers(endpoint.secret, posting.event_id, self._clock.now(), posting.body)
         headers = {"content-type": "application/json", "user-agent": "tenuto", **signed}
-        return await self._sender.post(endpoint.url, headers, posting.body, self._seconds)
+        await self._turn_to_begin(tenant)
+        return await self._sender.post(
+            endpoint.url, headers, posting.body, self._seconds, tenant=tenant
+        )
+
+    async def _turn_to_begin(self, tenant: str) -> None:
+        """Return once for each tenant in a round of the event loop: others wait for each round."""
+        lock = self._beginning.setdefault(tenant, asyncio.Lock())
+        async with lock:
+            await self._clock.sleep(0)
 
     def _health(
         self,
@@ -306,7 +322,8 @@ class Deliverer:
         """Record an acknowledged delivery, also if the store is unavailable for a while."""
         while True:
             try:
-                await self._store.outbox.settle(settlement)
+                async with self._recording:
+                    await self._store.outbox.settle(settlement)
             except StoreUnavailable as error:
                 log.warning(
                     "webhook=%s: a delivery is not recorded yet: %s", settlement.listener_id, error

@@ -33,8 +33,6 @@ log = logging.getLogger("tenuto.outbox")
 
 PAGE = 200
 """Rows of the outbox that are handled together."""
-_USUAL_WEBHOOKS = 10
-"""An event of a tenant with more of them counts as several."""
 
 
 class _Notice(NamedTuple):
@@ -110,11 +108,11 @@ class Drainer:
 
     def _one_pass(self, rows: Sequence[OutboxRow]) -> Sequence[OutboxRow]:
         """The rows of one pass: a turn may have written thousands of entries, for many webhooks."""
-        events = 0.0
+        rows_made = 0
         for place, row in enumerate(rows):
             webhooks = self._audiences.of(row.tenant).webhooks
-            events += (row.last_seq - row.first_seq + 1) * max(1.0, webhooks / _USUAL_WEBHOOKS)
-            if events > self._most_events and place:
+            rows_made += (row.last_seq - row.first_seq + 1) * max(1, webhooks)
+            if rows_made > self._most_events and place:
                 return rows[:place]
         return rows
 

@@ -85,7 +85,7 @@ class Audience:
         except (msgspec.DecodeError, ExpressionError) as error:
             # A newer program's, or damaged. It does not hold up the others.
             log.error("webhook=%s receives nothing, it cannot be read: %s", listener.id, error)  # noqa: TRY400
-            self.unreadable[listener.id] = f"it is told nothing, since it cannot be read: {error}"
+            self.unreadable[listener.id] = f"it gets no events, since it cannot be read: {error}"
 
     def _add(self, subscriber: Subscriber) -> None:
         self.webhooks += 1

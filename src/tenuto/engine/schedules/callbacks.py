@@ -90,9 +90,9 @@ class CallbackTask(Registry):
         self._seconds = seconds
         self._secret = secret
         self._origin = origin
-        self.address: Callable[[str, str, str], Awaitable[str]] | None = None
-        """Gives the address of a callback as it is called, by its tenant, its schedule and the
-        address that was saved: a service signs those that lead to itself."""
+        self.address: Callable[[str, str, str, JSON], Awaitable[str]] | None = None
+        """Gives the address of a callback as it is called, by its tenant, its schedule, the address
+        that was saved and the payload: a service signs those that lead to itself."""
         self._callback = TaskFunction(self._send, name=CALLBACK_TASK)
 
     def get(self, name: str) -> TaskFunction[..., Any] | None:
@@ -106,7 +106,7 @@ class CallbackTask(Registry):
     async def _send(self, input: dict[str, Any], ctx: Context) -> Object:
         """Post a callback; 2xx is success, no answer and 408, 429 and 5xx are tried again."""
         assert self._sender is not None
-        # What the instance says, and not its input: anybody may run this task.
+        # From the instance, and not from its input: any principal may run this task.
         origin = await self._origin(ctx.instance_id)
         if origin.schedule_id is None:
             raise TaskError(
@@ -114,11 +114,12 @@ class CallbackTask(Registry):
                 "no schedule has started this instance: nothing is signed for it",
                 retryable=False,
             )
+        payload: JSON = input.get("payload")
         body = msgspec.json.encode(
             {
                 "scheduleId": origin.schedule_id,
                 "executionTime": iso(origin.at),
-                "payload": input.get("payload"),
+                "payload": payload,
             }
         )
         secret = await self._secret(origin.tenant)
@@ -129,8 +130,8 @@ class CallbackTask(Registry):
         }
         url = str(input.get("callbackUrl"))
         if self.address is not None:
-            url = await self.address(origin.tenant, origin.schedule_id, url)
-        reply = await self._sender.post(url, headers, body, self._seconds)
+            url = await self.address(origin.tenant, origin.schedule_id, url, payload)
+        reply = await self._sender.post(url, headers, body, self._seconds, tenant=origin.tenant)
         if reply.status is None:
             raise TaskError("CALLBACK_NOT_ANSWERED", reply.error or "no answer")
         if reply.status in range(200, 300):

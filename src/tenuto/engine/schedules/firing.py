@@ -7,15 +7,12 @@ which goes through only from the version of the schedule that was read.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
-from itertools import islice
 from typing import TypeAlias
 
-import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
 
 from tenuto.calendars import WorkingCalendar
 from tenuto.engine.definitions.calendars import Calendars
@@ -23,57 +20,38 @@ from tenuto.engine.schedules.documents import Parsed, ScheduleDocuments
 from tenuto.engine.schedules.meter import ScheduleMeter
 from tenuto.engine.schedules.open_ticks import OpenTicks, Running, nothing
 from tenuto.engine.schedules.targets import Target, Targets
+from tenuto.engine.schedules.work import Work
 from tenuto.engine.shared import Shared
-from tenuto.engine.turns.requests import ScheduledStart
 from tenuto.engine.usage import Usage
 from tenuto.model.errors import InvalidInput, Problem, StoreUnavailable
-from tenuto.model.family import scheduled_id
-from tenuto.model.ids import start_letter
-from tenuto.model.inputs import CancelAsked, ScheduleCause, Started
+from tenuto.model.inputs import ScheduleCause, Started
 from tenuto.model.quotas import QuotaExceeded
 from tenuto.schedules import (
     Bounds,
     CancelThenStart,
-    Due,
     Queue,
-    Recurring,
     Schedule,
     Skip,
     Start,
-    Tick,
     at_end,
     at_tick,
     due,
-    next_start,
-    ticks,
 )
 from tenuto.schedules.schedule import Overlap, Target as ScheduleTarget
 from tenuto.store.errors import DataRefused
-from tenuto.store.parts.mailbox import Mail
 from tenuto.store.parts.schedules import (
     Fire,
     ScheduleKey,
     ScheduleRow,
     TickMark,
-    TickOutcome,
-    TickRow,
 )
 
 log = logging.getLogger("tenuto.schedules")
 
-CONFIRM_AFTER = timedelta(seconds=60)
-"""So long after a start it is checked whether the instance was started."""
-LONGEST_REST = 3_600.0
-"""The most seconds until a schedule in error is looked at again."""
-MOST_LISTED = 10
-"""The most skipped ticks in a row that are recorded one by one."""
 MOST_STARTS = 1_000
 """About the most starts of one transaction."""
 MOST_BYTES = 2_000_000
 """About the most bytes of inputs of one transaction."""
-OVERTAKEN = "a later tick is due, too"
-_A_SECOND = timedelta(seconds=1)
-_encode = msgspec.json.Encoder().encode
 
 
 Found: TypeAlias = dict[tuple[str, ScheduleTarget], Target | Problem]
@@ -154,7 +132,7 @@ class Firing:
                 raise
             except Exception as error:  # one faulty schedule must not stop the others
                 log.exception("schedule=%s cannot be advanced", row.id)
-                fire = _Work(row, Parsed(schedule=None), nothing(), now).failed(
+                fire = Work(row, Parsed(schedule=None), nothing(), now).failed(
                     f"{type(error).__name__}: {error}"
                 )
             fires.append(fire)
@@ -178,6 +156,10 @@ class Firing:
             lost = await self._store.schedules.fire(fires)
         except DataRefused as error:
             return await self._fire_apart(fires, error)
+        except StoreUnavailable:
+            if any(fire.mail for fire in fires):
+                self._sent()  # the answer alone may be lost, and none else looks for them
+            raise
         now = self._clock.now()
         has_sent = False
         for fire in fires:
@@ -200,7 +182,7 @@ class Firing:
         before = await self._store.schedules.get(*fire.row.key)
         if before is None or before.version != fire.row.version - 1:
             return {fire.row.key}
-        work = _Work(before, Parsed(schedule=None), nothing(), self._clock.now())
+        work = Work(before, Parsed(schedule=None), nothing(), self._clock.now())
         return await self._store.schedules.fire([work.failed("the store refuses its ticks")])
 
     async def _running(self, rows: Sequence[ScheduleRow]) -> dict[ScheduleKey, Running]:
@@ -226,7 +208,7 @@ class Firing:
         `found`: the targets that were found a moment ago.
         """
         parsed = self.documents.of(row)
-        work = _Work(row, parsed, running, now)
+        work = Work(row, parsed, running, now)
         calendar, problem = await self._calendar(row.tenant, parsed)
         if problem is not None or parsed.schedule is None:
             return work.failed(_refused_if(asked, problem))
@@ -251,7 +233,7 @@ class Firing:
             await self._tick(work, target, asked.nominal, now, overlap, mark=asked.mark)
         return work.done(schedule, calendar, answer, self._wait(row.key, work))
 
-    def _wait(self, key: ScheduleKey, work: _Work) -> timedelta:
+    def _wait(self, key: ScheduleKey, work: Work) -> timedelta:
         """How long until its queue is looked at again: longer and longer while nothing changes.
 
         The process that sees an end looks at once; this is for one that has died.
@@ -287,7 +269,7 @@ class Firing:
             return calendars[name], None
         return None, _problem("$.calendar", f"there is no calendar {name}", "Make it again.")
 
-    async def _promote(self, work: _Work, target: Target | None) -> None:
+    async def _promote(self, work: Work, target: Target | None) -> None:
         """Start ticks that have waited, as long as nothing runs."""
         while at_end(work.running, len(work.queued)):
             tick = work.queued.pop(0)
@@ -295,7 +277,7 @@ class Firing:
 
     async def _tick(
         self,
-        work: _Work,
+        work: Work,
         target: Target | None,
         nominal: datetime,
         at: datetime,
@@ -322,7 +304,7 @@ class Firing:
                     work.cancel(ids, nominal)
 
     async def _start(
-        self, work: _Work, target: Target | None, nominal: datetime, at: datetime, mark: TickMark
+        self, work: Work, target: Target | None, nominal: datetime, at: datetime, mark: TickMark
     ) -> bool:
         """Start a tick, or record why it is refused; whether it is started."""
         assert target is not None  # it was found
@@ -352,245 +334,6 @@ class Firing:
             self._meter.ticks[tick.outcome] += tick.count
             if tick.outcome == "started" and not tick.mark:
                 self._meter.lateness.add(max(0.0, (now - tick.at).total_seconds()))
-
-
-class _Work:
-    """What one decision has found so far."""
-
-    def __init__(self, row: ScheduleRow, parsed: Parsed, running: Running, now: datetime) -> None:
-        self.row = row
-        self.parsed = parsed
-        self.now = now
-        self.running = running.instances
-        self.queued = running.queued
-        self.unconfirmed = running.unconfirmed
-        self._ticks: dict[tuple[datetime, bool], TickRow] = {
-            (tick.nominal, tick.is_range): tick for tick in running.changed
-        }
-        self._mail: list[Mail] = []
-
-    @property
-    def may_promote(self) -> bool:
-        """Whether a tick that has waited may be started now."""
-        return at_end(self.running, len(self.queued))
-
-    def has(self, nominal: datetime) -> bool:
-        """Whether the tick of a nominal time is under way already, as far as was read."""
-        tick = self._ticks.get((nominal, False))
-        return (
-            (tick is not None and tick.outcome == "started")
-            or any(each.nominal == nominal for each in self.queued)
-            or scheduled_id(self.row.tenant, self.row.id, nominal) in self.running
-        )
-
-    def failed(self, problem: str) -> Fire:
-        """No tick can succeed: what is due stays so, and is answered when that has changed."""
-        row = self.row
-        if row.status in ("paused", "completed"):
-            is_waited_for = self.queued and row.status == "completed"
-            later = self.now + CONFIRM_AFTER if is_waited_for else None
-            return self._with(replace(row, next_at=later), ())
-        again = self.now + timedelta(seconds=min(LONGEST_REST, 2.0 ** min(row.tries, 12)))
-        state = replace(
-            row,
-            status="error",
-            problem=storable(problem),
-            tries=row.tries + 1,
-            next_at=None if self._is_past_its_end else again,
-            next_tick=None,
-        )
-        return self._with(state, ())
-
-    @property
-    def _is_past_its_end(self) -> bool:
-        """Whether no tick comes any more; what is due is answered when its target is saved."""
-        timing = None if self.parsed.schedule is None else self.parsed.schedule.timing
-        end = timing.end if isinstance(timing, Recurring) else None
-        return end is not None and end < self.now and not self.queued
-
-    def record(self, answer: Due, calendar: WorkingCalendar | None) -> None:
-        """Record the ticks that are not started."""
-        missed = answer.missed
-        if missed is not None:
-            self._put(
-                TickRow(
-                    tenant=self.row.tenant,
-                    schedule_id=self.row.id,
-                    nominal=missed.first,
-                    is_range=missed.count > 1,
-                    at=missed.first,
-                    outcome="missed",
-                    reason="it was too late",
-                    count=missed.count,
-                    last=missed.last if missed.count > 1 else None,
-                    recorded_at=self.now,
-                )
-            )
-        if answer.skipped and self.parsed.schedule is not None:
-            self._skip(self.parsed.schedule, calendar, answer)
-
-    def not_overtaken(self, answer: Due, schedule: Schedule) -> Sequence[Tick]:
-        """The ticks that are started: not those that a later one would only cancel."""
-        start = answer.start
-        if schedule.overlap != "cancel-running":
-            return start
-        late = len(start) if answer.is_more else max(0, len(start) - 1)
-        for tick in start[:late]:
-            self.put(tick.nominal, tick.at, "skipped", "", reason=OVERTAKEN)
-        return start[late:]
-
-    def _skip(self, schedule: Schedule, calendar: WorkingCalendar | None, answer: Due) -> None:
-        """Record ticks outside of working time: a few one by one, many together."""
-        listed = (
-            tick
-            for tick in islice(ticks(schedule, calendar, self.row.handled), 10 * MOST_LISTED)
-            if tick.skipped is not None and tick.nominal <= answer.handled
-        )
-        found = list(islice(listed, MOST_LISTED))
-        if len(found) == answer.skipped:
-            for tick in found:
-                self.put(tick.nominal, tick.at, "skipped", "", reason=tick.skipped)
-            return
-        first = found[0].nominal if found else answer.handled
-        self._put(
-            TickRow(
-                tenant=self.row.tenant,
-                schedule_id=self.row.id,
-                nominal=first,
-                is_range=True,
-                at=first,
-                outcome="skipped",
-                reason=f"outside of the working time of calendar {schedule.calendar}",
-                count=answer.skipped,
-                last=answer.handled,
-                recorded_at=self.now,
-            )
-        )
-
-    def put(
-        self,
-        nominal: datetime,
-        at: datetime,
-        outcome: TickOutcome,
-        mark: TickMark,
-        *,
-        reason: str | None = None,
-        instance_id: str | None = None,
-    ) -> None:
-        """Record what became of a tick."""
-        self._put(
-            TickRow(
-                tenant=self.row.tenant,
-                schedule_id=self.row.id,
-                nominal=nominal,
-                at=at,
-                outcome=outcome,
-                instance_id=instance_id,
-                reason=reason,
-                is_open=outcome in ("started", "queued"),
-                mark=mark,
-                recorded_at=self.now,
-            )
-        )
-
-    def queue(self, nominal: datetime, at: datetime, mark: TickMark) -> None:
-        """Let a tick wait."""
-        reason = f"it waits for {self.running[0]}" if self.running else "it waits for earlier ones"
-        self.put(nominal, at, "queued", mark, reason=reason)
-        self.queued.append(self._ticks[nominal, False])
-
-    def start(
-        self,
-        started: Started,
-        nominal: datetime,
-        at: datetime,
-        mark: TickMark,
-        *,
-        is_sealed: bool,
-    ) -> None:
-        """Send the message that starts a tick; whether it is stored encrypted."""
-        row = self.row
-        id = scheduled_id(row.tenant, row.id, nominal)
-        mail = Mail(
-            id=start_letter(id),
-            instance_id=id,
-            input=_encode(ScheduledStart(started)),
-            created_at=self.now,
-            is_sealed=is_sealed,
-        )
-        self._mail.append(mail)
-        self.put(nominal, at, "started", mark, instance_id=id)
-        self.running.append(id)
-        self.unconfirmed += 1
-        self.row = replace(row, last_executed=self.now, last_nominal=nominal, last_instance_id=id)
-
-    def cancel(self, ids: Iterable[str], nominal: datetime) -> None:
-        """Cancel the instances of earlier ticks."""
-        asked = CancelAsked(
-            by=f"schedule:{self.row.id}", reason="a later tick of its schedule", source="API"
-        )
-        for id in ids:
-            letter = f"cancel/{scheduled_id(self.row.tenant, self.row.id, nominal)}"
-            self._mail.append(
-                Mail(id=letter, instance_id=id, input=_encode(asked), created_at=self.now)
-            )
-
-    def done(
-        self,
-        schedule: Schedule,
-        calendar: WorkingCalendar | None,
-        answer: Due | None,
-        queued_every: timedelta,
-    ) -> Fire:
-        """The new state of the schedule, with all that goes with it."""
-        now, row = self.now, self.row
-        if answer is None:
-            # It is paused, or over: only what was started or waits is looked at.
-            return self._with(replace(row, next_at=self._look(None, queued_every)), self._mail)
-        following = next_start(schedule, calendar, answer.handled)
-        next_tick = None if following is None else following.at
-        is_over = next_tick is None and not self.queued
-        next_at = self._look(next_tick, queued_every)
-        if answer.is_more:
-            next_at = now
-        elif next_at is not None and next_at <= now:
-            next_at = now + _A_SECOND  # never at once again where nothing was due
-        state = replace(
-            row,
-            status="completed" if is_over else "active",
-            handled=answer.handled,
-            problem=None,
-            tries=0,
-            next_tick=next_tick,
-            next_at=next_at,
-        )
-        return self._with(state, self._mail)
-
-    def _look(self, next_tick: datetime | None, queued_every: timedelta) -> datetime | None:
-        """When there is something to do again: the next tick, or a look at what is under way."""
-        moments = [] if next_tick is None else [next_tick]
-        if self.queued and self.row.status != "paused":
-            moments.append(self.now + queued_every)
-        if self.unconfirmed:
-            moments.append(self.now + CONFIRM_AFTER)
-        return min(moments, default=None)
-
-    def _put(self, tick: TickRow) -> None:
-        if tick.reason is not None:
-            tick = replace(tick, reason=storable(tick.reason))
-        before = self._ticks.get((tick.nominal, tick.is_range))
-        if before is not None and before.outcome == "started" and tick.outcome != "started":
-            return  # it was started: its instance is not forgotten
-        self._ticks[tick.nominal, tick.is_range] = tick
-
-    def _with(self, state: ScheduleRow, mail: Sequence[Mail]) -> Fire:
-        row = replace(state, version=self.row.version + 1)
-        return Fire(row=row, ticks=tuple(self._ticks.values()), mail=tuple(mail))
-
-
-def storable(text: str) -> str:
-    """Text that every store takes: it may quote what a user wrote."""
-    return text[:1_000].replace("\0", "").encode("utf-8", "replace").decode()
 
 
 def _refused_if(asked: Asked | None, problem: Problem | None) -> str:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from tenuto.core import Plan
 from tenuto.model.effects import StartAttempt
 from tenuto.model.errors import InvalidInput, Problem
-from tenuto.model.graph import DataQuery, Definition, Http, JavaScript, Node, SubWorkflow, Task
+from tenuto.model.graph import Definition, Executed, Node, SubWorkflow, Task
 from tenuto.model.inputs import TaskFailed, TaskSucceeded
 from tenuto.model.json import JSON
 from tenuto.model.policy import ONCE
@@ -36,14 +36,12 @@ def read_stored(content: bytes) -> Stored:
     return _decode(content)
 
 
-def definition_of_test_run(
-    definition: Definition, rehearsal: TestRunSpec, instance_id: str
-) -> Definition:
-    """The definition that is run: its own id, and mocked steps of other kinds as tasks.
+def definition_of_test_run(definition: Definition, instance_id: str) -> Definition:
+    """The definition that is run: its own id, and steps that start workflows as tasks.
 
     A step that starts a workflow is always mocked: the child would be a real instance.
     """
-    nodes = tuple(_node(each, rehearsal) for each in definition.graph.nodes)
+    nodes = tuple(_node(each) for each in definition.graph.nodes)
     grace = min(definition.options.cancel_grace, _GRACE)
     return replace(
         definition,
@@ -63,13 +61,11 @@ def with_mocks(definition: Definition, rehearsal: TestRunSpec) -> TestRunSpec:
     return replace(rehearsal, mocks={**rehearsal.mocks, **never})
 
 
-def _node(node: Node, rehearsal: TestRunSpec) -> Node:
+def _node(node: Node) -> Node:
     match node.config:
         case SubWorkflow() as config:
             task = Task(task_id=config.workflow_id, input=config.input, has_input=config.has_input)
             return replace(node, config=task, retry=node.retry or ONCE)
-        case Http() | JavaScript() | DataQuery() if rehearsal.mock_of(node.id) is not None:
-            return replace(node, config=Task(task_id=node.id))
         case _:
             return node
 
@@ -88,7 +84,7 @@ def refuse_bad_mocks(definition: Definition, rehearsal: TestRunSpec) -> None:
     mockable = {
         node.id
         for node in definition.graph.nodes
-        if isinstance(node.config, Task | SubWorkflow | Http | JavaScript | DataQuery)
+        if isinstance(node.config, Executed | SubWorkflow)
     } | {step.step_id for step in definition.compensation_steps}
     problems = [
         Problem(code="TEN-2613", path=f"$.mocks.{name}", message=message, advice=advice)
@@ -113,5 +109,5 @@ def not_run(plan: Plan) -> list[str]:
     return [
         node.id
         for node in plan.definition.graph.nodes
-        if isinstance(node.config, Task) and plan.mock_of(node.id) is NOT_RUN
+        if isinstance(node.config, Executed) and plan.mock_of(node.id) is NOT_RUN
     ]

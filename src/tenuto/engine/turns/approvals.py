@@ -75,7 +75,7 @@ def decision_asked(
             Problem(
                 code=NOT_A_DECISION,
                 path="$.by",
-                message="nobody is named as the one who decides",
+                message="no person is named who decides",
                 advice="Say who decides.",
             )
         )

@@ -157,12 +157,13 @@ class Drafter:
                 added += 1
 
     async def draft(
-        self, requests: Sequence[Request], most_rows: int, most_steps: int
+        self, requests: Sequence[Request], *, most_rows: int, most_steps: int, most_bytes: int
     ) -> tuple[list[Draft], list[Request]]:
         """Decide on as many requests as fit a turn; returns the drafts, and the requests left over.
 
-        With more than `most_rows` rows of the log, or `most_steps` of expressions and schemas, it
-        takes no further instance. Nothing is awaited between the first decision and the last.
+        With more than `most_rows` rows or `most_bytes` of the log, or `most_steps` of expressions
+        and schemas, it takes no further instance. Nothing is awaited between the first decision and
+        the last.
         """
         grouped, left = _grouped(requests)
         self._add_due(grouped, most_rows // _DUE_SHARE)
@@ -178,7 +179,6 @@ class Drafter:
         now = self._clock.now()
         drafts: list[Draft] = []
         rows = size = steps = 0
-        bounds = self._bounds
         policies: dict[str, Policies] = {}
         others = self._with_another_turn(held) if self._costly else frozenset[str]()
         for instance_id, requested in grouped.items():
@@ -192,7 +192,7 @@ class Drafter:
                 if not waiting:
                     self._unprojected.pop(instance_id, None)
                     continue
-            is_full = rows > most_rows or size > bounds.turn_bytes or steps > most_steps
+            is_full = rows > most_rows or size > most_bytes or steps > most_steps
             if is_full or found.tenant in others:
                 left += waiting
                 continue
@@ -233,7 +233,8 @@ class Drafter:
             self._take_over(draft, now)
         for request in waiting:
             self._decide(draft, request, now)
-        if draft.steps > self._bounds.shared_steps:
+        bounds = self._bounds
+        if draft.steps > bounds.shared_steps or draft.size > bounds.shared_bytes:
             draft.is_costly = True
             self._is_costly(found.tenant)
         elif self._costly:

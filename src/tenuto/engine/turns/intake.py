@@ -49,6 +49,8 @@ class Intake:
         """With more rows of the log the turn that was taken last takes no further instance."""
         self.most_steps = bounds.turn_steps
         """The same for steps of expressions and schemas."""
+        self.most_bytes = bounds.turn_bytes
+        """The same for bytes of the log."""
         self._most_waiting = bounds.waiting
         self._tenant_of = tenant_of
         self._finish: FairQueue[Request] = FairQueue(self._tenant_of_request)
@@ -259,11 +261,12 @@ class Intake:
                 seen += islice(queue.tenants, 3)
         self.sharing.saw(seen)
         self._most_taken, self.most_rows = bounds.turn_requests, bounds.turn_rows
-        self.most_steps = bounds.turn_steps
+        self.most_steps, self.most_bytes = bounds.turn_steps, bounds.turn_bytes
         if self.sharing.is_shared:
             self._most_taken = min(self._most_taken, bounds.turn_share * most)
             self.most_rows = min(self.most_rows, 2 * bounds.turn_share * most)
             self.most_steps = min(self.most_steps, bounds.shared_steps)
+            self.most_bytes = min(self.most_bytes, bounds.shared_bytes)
 
     def _taken_events(self) -> list[EventRequest]:
         """Events up to the first whose id is among them: a turn has each id once."""

@@ -139,7 +139,10 @@ class Lane:
         try:
             intake = self._intake
             drafts, left = await self._drafter.draft(
-                batch.requests, intake.most_rows, intake.most_steps
+                batch.requests,
+                most_rows=intake.most_rows,
+                most_steps=intake.most_steps,
+                most_bytes=intake.most_bytes,
             )
             # A bounded turn keeps the loop and the store responsive; the rest comes first next
             # time. Neither the rest nor settled requests depend on the outcome of this turn.
@@ -185,7 +188,7 @@ class Lane:
         return len(drafts)
 
     def _let_costly_rest(self, drafts: Sequence[Draft], seconds: float) -> None:
-        """While others are at work, tenants with many steps have half of the time.
+        """While others are at work, tenants with many steps or bytes have half of the time.
 
         An instance of another tenant has several turns, and waits for one of theirs at most.
         """

@@ -135,6 +135,11 @@ UPDATE tenuto.push_targets SET version = :version, state = :state
 WHERE tenant = :tenant AND task_id = :task_id AND version = :version - 1
 RETURNING 1;
 
+-- name: remove_push_target
+-- A state that says nothing any more.
+DELETE FROM tenuto.push_targets
+WHERE tenant = :tenant AND task_id = :task_id AND version = :version;
+
 -------------------------------------------------------------------------------------- bulk operations
 
 -- name: insert_bulk
@@ -551,6 +556,135 @@ WHERE
     )
 RETURNING 1;
 
+------------------------------------------------------------------------------------------ data sources
+
+-- name: insert_data_source
+-- Keep a new one; nothing where there is one.
+INSERT INTO tenuto.data_sources ({data_source_columns})
+VALUES (
+    :tenant, :id, :version, :document, :created_at, :created_by, :changed_at, :changed_by
+)
+ON CONFLICT (tenant, id) DO NOTHING RETURNING 1;
+
+-- name: update_data_source
+-- Change one from one version to the next; not another one that was made anew under its id.
+UPDATE tenuto.data_sources SET
+    version = :version, document = :document, created_by = :created_by, changed_at = :changed_at,
+    changed_by = :changed_by
+WHERE tenant = :tenant AND id = :id AND version = :version - 1 AND created_at = :created_at
+RETURNING 1;
+
+-- name: data_source
+-- One data source.
+SELECT {data_source_columns} FROM tenuto.data_sources WHERE tenant = :tenant AND id = :id;
+
+-- name: data_sources
+-- The data sources of a tenant.
+SELECT {data_source_columns} FROM tenuto.data_sources
+WHERE tenant = :tenant AND id > :after
+ORDER BY tenant, id LIMIT :limit;
+
+-- name: count_data_sources
+-- How many data sources a tenant has, up to so many.
+SELECT count(*) FROM (
+    SELECT 1 FROM tenuto.data_sources WHERE tenant = :tenant LIMIT :most
+) AS stored;
+
+-- name: keep_data_source
+-- Keep a data source from being removed until the end of the transaction.
+SELECT 1 FROM tenuto.data_sources WHERE tenant = :tenant AND id = :id FOR KEY SHARE;
+
+-- name: lock_data_source
+-- Wait for those who keep a data source.
+SELECT 1 FROM tenuto.data_sources WHERE tenant = :tenant AND id = :id FOR UPDATE;
+
+-- name: remove_data_source
+-- Delete a data source that no query names.
+DELETE FROM tenuto.data_sources
+WHERE
+    tenant = :tenant AND id = :id
+    AND NOT EXISTS (
+        SELECT 1 FROM tenuto.data_queries AS query
+        WHERE query.tenant = :tenant AND query.data_source_id = :id
+    )
+RETURNING 1;
+
+------------------------------------------------------------------------------------------ data queries
+
+-- name: insert_data_query
+-- Keep a new one; nothing where there is one.
+INSERT INTO tenuto.data_queries ({data_query_columns})
+VALUES (
+    :tenant, :id, :version, :data_source_id, :document, :created_at, :created_by, :changed_at,
+    :changed_by
+)
+ON CONFLICT (tenant, id) DO NOTHING RETURNING 1;
+
+-- name: update_data_query
+-- Change one from one version to the next; not another one that was made anew under its id.
+UPDATE tenuto.data_queries SET
+    version = :version, data_source_id = :data_source_id, document = :document,
+    created_by = :created_by, changed_at = :changed_at, changed_by = :changed_by
+WHERE tenant = :tenant AND id = :id AND version = :version - 1 AND created_at = :created_at
+RETURNING 1;
+
+-- name: data_query
+-- One data query.
+SELECT {data_query_columns} FROM tenuto.data_queries WHERE tenant = :tenant AND id = :id;
+
+-- name: data_queries
+-- The data queries of a tenant.
+SELECT {data_query_columns} FROM tenuto.data_queries
+WHERE tenant = :tenant AND id > :after
+ORDER BY tenant, id LIMIT :limit;
+
+-- name: data_queries_of_source
+-- The data queries of a data source.
+SELECT {data_query_columns} FROM tenuto.data_queries
+WHERE tenant = :tenant AND data_source_id = :data_source_id AND id > :after
+ORDER BY tenant, data_source_id, id LIMIT :limit;
+
+-- name: count_data_queries
+-- How many data queries a tenant has, up to so many.
+SELECT count(*) FROM (
+    SELECT 1 FROM tenuto.data_queries WHERE tenant = :tenant LIMIT :most
+) AS stored;
+
+-- name: remove_data_query
+-- Delete a data query.
+DELETE FROM tenuto.data_queries WHERE tenant = :tenant AND id = :id RETURNING 1;
+
+--------------------------------------------------------------------------------- secrets of tenants
+
+-- name: put_tenant_secret
+-- Keep a secret, or replace it.
+INSERT INTO tenuto.tenant_secrets ({tenant_secret_columns})
+VALUES (:tenant, :name, :sealed, :destinations, :changed_at, :changed_by)
+ON CONFLICT (tenant, name) DO UPDATE SET
+    sealed = excluded.sealed, destinations = excluded.destinations,
+    changed_at = excluded.changed_at, changed_by = excluded.changed_by;
+
+-- name: tenant_secret
+-- One secret.
+SELECT {tenant_secret_columns} FROM tenuto.tenant_secrets
+WHERE tenant = :tenant AND name = :name;
+
+-- name: tenant_secrets
+-- The secrets of a tenant.
+SELECT {tenant_secret_columns} FROM tenuto.tenant_secrets
+WHERE tenant = :tenant AND name > :after
+ORDER BY tenant, name LIMIT :limit;
+
+-- name: count_tenant_secrets
+-- How many secrets a tenant has, up to so many.
+SELECT count(*) FROM (
+    SELECT 1 FROM tenuto.tenant_secrets WHERE tenant = :tenant LIMIT :most
+) AS stored;
+
+-- name: remove_tenant_secret
+-- Delete a secret.
+DELETE FROM tenuto.tenant_secrets WHERE tenant = :tenant AND name = :name RETURNING 1;
+
 ----------------------------------------------------------------------------------------- encryption
 
 -- name: put_encryption_mark
@@ -753,3 +887,16 @@ WHERE
     instance_id = :instance_id AND step = :step AND iteration = :iteration
     AND attempt = :attempt AND first = :first AND lines = :old
 RETURNING 1;
+
+-- name: sealed_secrets
+-- A page of rows that may have an encrypted value.
+SELECT
+    tenant, name, tenant, name,
+    CASE WHEN substr(sealed, 1, 4) = :mark THEN sealed END
+FROM tenuto.tenant_secrets
+WHERE (tenant, name) > (:after_tenant, :after_name) ORDER BY tenant, name LIMIT :limit;
+
+-- name: put_sealed_secrets
+-- Replace an encrypted value, if it is still the old one.
+UPDATE tenuto.tenant_secrets SET sealed = :new
+WHERE tenant = :tenant AND name = :name AND sealed = :old RETURNING 1;

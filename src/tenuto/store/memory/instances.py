@@ -63,6 +63,12 @@ class MemoryInstances(MemoryPart):
         stored = self._disk.keys.get((tenant, key))
         return None if stored is None else unpack(UsedKey, stored)
 
+    async def keys(self, tenant: str, instance_ids: Collection[str]) -> dict[str, str]:
+        wanted = set(instance_ids)
+        used = {key: unpack(UsedKey, row) for key, row in self._disk.keys.items()}
+        found = {each.instance_id: key for (of, key), each in used.items() if of == tenant}
+        return {id: key for id, key in found.items() if id in wanted}
+
     async def open_of_origin(self, origin_id: str, most: int) -> int:
         rows = (unpack(InstanceColumns, row) for row in self._disk.instances.values())
         found = sum(row.origin_id == origin_id and row.completed_at is None for row in rows)

@@ -9,6 +9,7 @@ from tenuto.model.durations import epoch_ms
 from tenuto.store.cold.rows import records_of
 from tenuto.store.memory.context import MemoryPart
 from tenuto.store.memory.disk import Job, MemoryDisk, Owner, Process, pack, unpack
+from tenuto.store.parts.calendars import CalendarsMark
 from tenuto.store.parts.mailbox import MailKey
 from tenuto.store.parts.members import Orphan, Pulse, Unread
 from tenuto.store.parts.tasks import TaskRow, mark_of
@@ -40,7 +41,13 @@ class MemoryMembers(MemoryPart):
         }
         has_orphans = found_dead or not all(map(disk.lives, owners))
         tasks = disk.cold.rows("all_tasks", {"tenant": "", "id": "", "limit": -1})
-        return Pulse(None, has_orphans, mark_of(records_of(TaskRow, tasks)))
+        saved = disk.cold.rows("calendars_mark", {})
+        return Pulse(
+            None,
+            has_orphans,
+            tasks=mark_of(records_of(TaskRow, tasks)),
+            calendars=CalendarsMark(*saved[0]) if saved else CalendarsMark(),
+        )
 
     async def workers(self) -> int:
         self._context.require_open()

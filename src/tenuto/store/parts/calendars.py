@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 from typing import NamedTuple
 
+import msgspec
 from msgspec import Struct
 
+from tenuto.model.durations import epoch_ms
 from tenuto.store.cold.part import ColdPart
 from tenuto.store.cold.port import Ask, Script
 from tenuto.store.cold.rows import columns_of
@@ -36,16 +39,34 @@ class CalendarsMark(NamedTuple):
     """The sum of their versions."""
 
 
+class Moved(NamedTuple):
+    """Schedules that are to find their next ticks again: the active ones, and those in error."""
+
+    calendars: Collection[str]
+    """They name one of these."""
+    next_at: datetime
+    """When they have something to do."""
+
+
 class Calendars(ColdPart):
     """Calendars and their versions. All verbs are safe to repeat."""
 
     @writes
-    async def put(self, row: CalendarRow) -> bool:
-        """Store a version; False unless it follows the newest one, or is stored already."""
+    async def put(self, row: CalendarRow, moved: Moved | None = None) -> bool:
+        """Store a version; False unless it follows the newest one, or is stored already.
+
+        `moved`: the schedules that have something to do because of it, in the same transaction.
+        """
 
         def script() -> Script[bool]:
             yield Ask("retire_calendar", columns_of(row))
-            return bool((yield Ask("insert_calendar", columns_of(row))))
+            is_stored = bool((yield Ask("insert_calendar", columns_of(row))))
+            if is_stored and moved is not None:
+                calendars = msgspec.json.encode(sorted(moved.calendars)).decode()
+                at = epoch_ms(moved.next_at)
+                which = {"tenant": row.tenant, "calendars": calendars, "next_at": at}
+                yield Ask("move_schedules", which)
+            return is_stored
 
         if await self._port.transaction(script):
             return True

@@ -133,6 +133,13 @@ class Instances(Protocol):
         any more.
         """
 
+    @for_tenants
+    async def keys(self, tenant: str, instance_ids: Collection[str]) -> dict[str, str]:
+        """The idempotency keys that some instances of a tenant were started with.
+
+        Instances that were started without a key are left out.
+        """
+
     async def open_of_origin(self, origin_id: str, most: int) -> int:
         """How many instances with this origin have not ended; it counts to `most` at most."""
 

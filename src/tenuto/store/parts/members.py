@@ -9,6 +9,7 @@ from typing import NamedTuple, Protocol
 from msgspec import Struct
 
 from tenuto.store.marks import writes
+from tenuto.store.parts.calendars import CalendarsMark
 from tenuto.store.parts.jobs import Lease
 from tenuto.store.parts.mailbox import MailKey
 from tenuto.store.parts.tasks import TasksMark
@@ -51,6 +52,8 @@ class Pulse(NamedTuple):
     """Whether a dead process left something to take over that this process does not pass over."""
     tasks: TasksMark | None = None
     """Changes when tasks are declared elsewhere; None if no other process declares any."""
+    calendars: CalendarsMark | None = None
+    """Changes when calendars are changed elsewhere; None if no other process changes any."""
 
 
 class Members(Protocol):

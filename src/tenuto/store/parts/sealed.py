@@ -78,8 +78,9 @@ SEALED_COLUMNS: Final = (
         ("instance_id", "step", "iteration", "attempt", "first"),
         ("", "", "", 0, 0),
     ),
+    SealedColumn("secrets", "sealed_secrets", "put_sealed_secrets", ("tenant", "name"), ("", "")),
 )
-"""Every column with values that are encrypted where an instance is."""
+"""Every column with values that are encrypted, where an instance is; secrets always are."""
 
 
 class SealedRow(NamedTuple):
@@ -89,7 +90,7 @@ class SealedRow(NamedTuple):
     tenant: str
     """The tenant, where the value was sealed for that too; else empty."""
     about: str
-    """The instance or the event that the value was sealed for."""
+    """The instance, the event or the secret that the value was sealed for."""
     value: bytes | None
     """None: it has none that could be encrypted."""
 

@@ -41,7 +41,7 @@ class TasksMark(NamedTuple):
 
 
 class TargetRow(NamedTuple):
-    """The state of a task's push target, shared by all processes."""
+    """The state of a target of requests, shared by all processes."""
 
     version: int
     state: bytes
@@ -99,7 +99,7 @@ class Tasks(ColdPart):
         return bool(await self._port.write_beside("remove_task", {"tenant": tenant, "id": id}))
 
     async def target(self, tenant: str, task_id: str) -> TargetRow | None:
-        """The state of a task's push target; None if there is none yet."""
+        """The state of a task's push target, or of another target; None if there is none yet."""
         found = await self._port.rows("push_target", {"tenant": tenant, "task_id": task_id})
         return TargetRow(*found[0]) if found else None
 
@@ -111,6 +111,12 @@ class Tasks(ColdPart):
         return bool(await self._port.write_beside(verb, which)) or (
             await self.target(tenant, task_id) == target
         )
+
+    @writes
+    async def remove_target(self, tenant: str, task_id: str, version: int) -> None:
+        """Delete the state of a target, unless it has changed since that version."""
+        which = {"tenant": tenant, "task_id": task_id, "version": version}
+        await self._port.write_beside("remove_push_target", which)
 
 
 def mark_of(tasks: Collection[TaskRow]) -> TasksMark:

@@ -64,6 +64,11 @@ class PostgresInstances(Instances):
         found = await looked_for(look, nothing=[])
         return UsedKey(*found[0][2:]) if found else None
 
+    async def keys(self, tenant: str, instance_ids: Collection[str]) -> dict[str, str]:
+        which = {"ids": list(instance_ids), "tenant": tenant}
+        found = await self._database.connections.rows("keys_of_instances", which)
+        return {row[0]: row[1] for row in found}
+
     async def open_of_origin(self, origin_id: str, most: int) -> int:
         which = {"origin_id": origin_id, "most": most}
         [(found,)] = await self._database.connections.rows("open_of_origin", which)

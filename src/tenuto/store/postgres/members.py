@@ -17,6 +17,7 @@ from typing import TypeVar
 from tenuto.model.durations import epoch_ms, from_epoch_ms
 from tenuto.model.errors import StoreUnavailable
 from tenuto.store.errors import CommitUnknown, Fenced
+from tenuto.store.parts.calendars import CalendarsMark
 from tenuto.store.parts.mailbox import MailKey
 from tenuto.store.parts.members import WRONG_CLOCK, Members, Orphan, Pulse, Unread
 from tenuto.store.parts.tasks import TasksMark
@@ -69,9 +70,13 @@ class PostgresMembers(Members):
             ) from error
         if not found:
             raise Fenced(process_id)
-        at, has_orphans, *declared = found[0]
-        is_in_doubt = self._doubtful == process_id
-        return Pulse(from_epoch_ms(at), bool(has_orphans) or is_in_doubt, TasksMark(*declared))
+        at, has_orphans, *marks = found[0]
+        return Pulse(
+            from_epoch_ms(at),
+            has_orphans=bool(has_orphans) or self._doubtful == process_id,
+            tasks=TasksMark(*marks[:3]),
+            calendars=CalendarsMark(*marks[3:]),
+        )
 
     async def workers(self) -> int:
         silence = {"dead_after": self._database.rhythm.dead_after_ms}

@@ -652,6 +652,12 @@ SELECT instance.id, instance.completed_at IS NOT NULL
 FROM tenuto.workflow_instances AS instance
 WHERE instance.id = ANY(:ids::text[]);
 
+-- name: keys_of_instances
+-- The idempotency keys of these instances.
+SELECT used.instance_id, used.key
+FROM tenuto.idempotency_keys AS used
+WHERE used.instance_id = ANY(:ids::text[]) AND used.tenant = :tenant;
+
 -- name: newest_seqs
 -- How long the logs of these instances are.
 SELECT wanted.id, newest.seq
@@ -1898,8 +1904,8 @@ WHERE id = :process_id AND stopped_at IS NULL;
 
 -- name: beat
 -- Record a heartbeat; and whether a process is gone and has left instances that are not passed over,
--- or has been silent for too long; and the version of all declared tasks. No row when the process
--- itself was declared dead.
+-- or has been silent for too long; and the versions of all declared tasks and of all calendars. No row
+-- when the process itself was declared dead.
 WITH clock AS MATERIALIZED (SELECT tenuto.clock_ms() AS now_ms),
 
 beat AS (
@@ -1937,14 +1943,17 @@ SELECT
             WHERE silent.stopped_at IS NULL AND silent.beat_at < beat.beat_at - :dead_after
         )
     ) AS has_orphans,
-    declared.number, declared.versions, declared.newest
+    declared.number, declared.versions, declared.newest, saved.number, saved.versions
 FROM beat CROSS JOIN (
     SELECT
         count(*) AS number,
         coalesce(sum(version), 0)::bigint AS versions,
         coalesce(max(updated_at), 0) AS newest
     FROM tenuto.task_definitions
-) AS declared;
+) AS declared CROSS JOIN (
+    SELECT count(*) AS number, coalesce(sum(version), 0)::bigint AS versions
+    FROM tenuto.calendars WHERE is_newest = 1
+) AS saved;
 
 -- name: bury_processes
 -- Declare processes dead that have been silent for too long and have no turn under way. Only a process
@@ -3540,6 +3549,21 @@ UPDATE tenuto.schedules AS schedule SET
 FROM locked
 WHERE schedule.tenant = locked.tenant AND schedule.id = locked.id
 RETURNING schedule.tenant, schedule.id;
+
+-- name: move_schedules
+-- Let the schedules of some calendars find their next ticks again. They are locked in their order.
+WITH locked AS MATERIALIZED (
+    SELECT tenant, id FROM tenuto.schedules
+    WHERE
+        tenant = :tenant AND status IN ('active', 'error')
+        AND calendar_id IN (SELECT json_array_elements_text(:calendars::text::json))
+    ORDER BY tenant, id
+    FOR UPDATE
+)
+
+UPDATE tenuto.schedules AS schedule
+SET version = schedule.version + 1, next_at = :next_at::bigint, held_until = 0
+FROM locked WHERE schedule.tenant = locked.tenant AND schedule.id = locked.id;
 
 -- name: put_ticks
 -- Record ticks, in the place of those of the same nominal times; one that was started stays so,

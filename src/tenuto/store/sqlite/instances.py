@@ -86,6 +86,11 @@ class SqliteInstances(SqlitePart):
         return UsedKey(found[0][2], bytes.fromhex(found[0][3])) if found else None
 
     @looks
+    def keys(self, session: Session, tenant: str, instance_ids: Collection[str]) -> dict[str, str]:
+        which: dict[str, Column] = {"tenant": tenant, "ids": as_json(list(instance_ids))}
+        return dict(session.packed("keys_of_instances", which))
+
+    @looks
     def open_of_origin(self, session: Session, origin_id: str, most: int) -> int:
         return int(session.rows("open_of_origin", (origin_id, most))[0][0])
 

@@ -193,6 +193,14 @@ SELECT json_group_array(json_array(instance.id, instance.completed_at IS NOT NUL
 FROM workflow_instances AS instance
 WHERE instance.id IN (SELECT wanted.value FROM json_each(?) AS wanted);
 
+-- name: keys_of_instances
+-- The idempotency keys of these instances. Packed.
+SELECT json_group_array(json_array(used.instance_id, used.key))
+FROM idempotency_keys AS used
+WHERE
+    used.instance_id IN (SELECT wanted.value FROM json_each(:ids) AS wanted)
+    AND used.tenant = :tenant;
+
 -- name: newest_seqs
 -- How long the logs of these instances are. Packed.
 SELECT
@@ -2143,6 +2151,13 @@ WHERE next_at <= :now AND :claim > 0 ORDER BY next_at, tenant, id LIMIT :limit;
 -- Some schedules.
 SELECT {schedule_columns} FROM schedules
 WHERE (tenant, id) IN (SELECT value ->> 0, value ->> 1 FROM json_each(:keys));
+
+-- name: move_schedules
+-- Let the schedules of some calendars find their next ticks again.
+UPDATE schedules SET version = version + 1, next_at = :next_at
+WHERE
+    tenant = :tenant AND calendar_id IN (SELECT value FROM json_each(:calendars))
+    AND status IN ('active', 'error');
 
 -- name: fire_schedules
 -- Advance schedules that have the version before; which they are.

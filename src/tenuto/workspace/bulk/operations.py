@@ -133,16 +133,17 @@ class BulkOperations:
         return _found(await self._runner.cancel(self._tenant, id, self._actor))
 
     async def list(
-        self, limit: int = 100, *, below: BulkPlace | None = None
+        self, limit: int = 100, *, below: BulkPlace | None = None, only_backfills: bool = False
     ) -> list[BulkOperation]:
-        """Bulk operations, newest first."""
+        """Bulk operations, newest first; all of them, or backfills of schedules alone."""
         found: list[BulkOperation] = []
         while (wanted := limit - len(found)) > 0:
             rows = await self._runner.page(self._tenant, wanted, below)
-            found += [shown for row in rows if (shown := _operation(row)) is not None]
+            shown = [each for row in rows if (each := _operation(row)) is not None]
+            found += [each for each in shown if each.target == "ticks" or not only_backfills]
             if len(rows) < wanted:
                 break
-            # Rows that cannot be read were left out: a full page means that there are more.
+            # Some rows were left out: a full page means that there are more.
             below = BulkPlace(rows[-1].created_at, rows[-1].id)
         return found
 
@@ -234,9 +235,9 @@ def _is_by_family(which: InstanceFilter) -> bool:
 def _refuse_other_filters(which: InstanceFilter) -> None:
     """The action itself changes the time of change: a list by it has no stable order.
 
-    At most one instance has a key: that one is named by its id.
+    At most one instance has a key: that one is named by its id. A text is in no index.
     """
-    names = ("updated_from", "updated_before", "key")
+    names = ("updated_from", "updated_before", "key", "text")
     problems = [
         Problem(
             code="TEN-2031",

@@ -293,6 +293,8 @@ async def _counted(
     selection: Selection, cursor: str | None = None, *, most: int = MOST_COUNTED
 ) -> int:
     """How many items there are from a cursor on, up to `most`."""
+    if selection.is_backfill:
+        return min(await selection.count_ticks(cursor), most)  # without listing them
     count = 0
     while True:
         found = await selection.page(cursor, 1_000)

@@ -45,16 +45,31 @@ class Selection:
             return await self._named_letters(cursor, limit)
         return await self._dead_letters(cursor, limit)
 
-    async def _ticks(self, cursor: str | None, limit: int) -> Found:
+    @property
+    def is_backfill(self) -> bool:
+        """Whether the items are ticks of a schedule."""
+        return self._asked.is_backfill
+
+    async def count_ticks(self, cursor: str | None) -> int:
+        """How many ticks there are from a cursor on."""
+        id, start, end = self._range(cursor)
+        try:
+            return await self._engine.schedules.count_times(self._tenant, id, start, end)
+        except NotFound:
+            return 0
+
+    def _range(self, cursor: str | None) -> tuple[str, datetime, datetime]:
         which = self._which
         assert which.schedule_id is not None
         assert which.nominal_from is not None
         assert which.nominal_to is not None
         start = which.nominal_from if cursor is None else parse_moment(cursor)
+        return which.schedule_id, start, which.nominal_to
+
+    async def _ticks(self, cursor: str | None, limit: int) -> Found:
+        id, start, end = self._range(cursor)
         try:
-            times = await self._engine.schedules.nominal_times(
-                self._tenant, which.schedule_id, start, which.nominal_to, limit
-            )
+            times = await self._engine.schedules.nominal_times(self._tenant, id, start, end, limit)
         except NotFound:
             # The schedule was removed: there is nothing left to start.
             return Found((), None)

@@ -98,7 +98,7 @@ class _Reading:
             message = f"`{name}` is not a field of a {self._type} widget"
             self._wrong(name, message, _one_of(name, known))
         if others:
-            message = f"there are {others:,} more fields here that nobody would read"
+            message = f"there are {others:,} more fields here that no widget reads"
             self.problems.append(_problem("$.widgetConfig", message, _ADVICE))
         if "path" not in self._config:
             self._wrong("path", "it is missing", "Name the value to show, such as `output.rows`.")

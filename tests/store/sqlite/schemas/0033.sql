@@ -62,6 +62,31 @@ CREATE TABLE calendars (
     PRIMARY KEY (tenant, id, version)
 ) STRICT;
 
+CREATE TABLE data_queries (
+    tenant TEXT NOT NULL,
+    id TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    data_source_id TEXT NOT NULL,
+    document BLOB NOT NULL,
+    created_at INTEGER NOT NULL,
+    created_by TEXT,
+    changed_at INTEGER NOT NULL,
+    changed_by TEXT,
+    PRIMARY KEY (tenant, id)
+) STRICT;
+
+CREATE TABLE data_sources (
+    tenant TEXT NOT NULL,
+    id TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    document BLOB NOT NULL,
+    created_at INTEGER NOT NULL,
+    created_by TEXT,
+    changed_at INTEGER NOT NULL,
+    changed_by TEXT,
+    PRIMARY KEY (tenant, id)
+) STRICT;
+
 CREATE TABLE dead_letters (
     instance_id TEXT NOT NULL,
     id TEXT NOT NULL,
@@ -280,6 +305,16 @@ CREATE TABLE task_logs (
     PRIMARY KEY (instance_id, step, iteration, attempt, first)
 ) STRICT;
 
+CREATE TABLE tenant_secrets (
+    tenant TEXT NOT NULL,
+    name TEXT NOT NULL,
+    sealed BLOB NOT NULL,
+    destinations TEXT,
+    changed_at INTEGER NOT NULL,
+    changed_by TEXT,
+    PRIMARY KEY (tenant, name)
+) STRICT;
+
 CREATE TABLE timers (
     instance_id TEXT NOT NULL,
     kind TEXT NOT NULL,
@@ -417,6 +452,8 @@ CREATE INDEX bulk_operations_newest ON bulk_operations (tenant, created_at, id);
 CREATE INDEX bulk_operations_open ON bulk_operations (held_until) WHERE is_open = 1;
 
 CREATE INDEX calendars_newest ON calendars (tenant, id, version) WHERE is_newest = 1;
+
+CREATE INDEX data_queries_by_source ON data_queries (tenant, data_source_id, id);
 
 CREATE INDEX dead_letters_newest ON dead_letters (tenant, at, id, instance_id);
 

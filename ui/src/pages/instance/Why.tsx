@@ -53,7 +53,7 @@ export function Why() {
 
 /** Of causes inside the main one, such as the wait of a paused instance, none is offered before the pause ends. */
 const innerRemedy = (remedies: readonly Remedy[], cause: Cause): Remedy | null =>
-  cause.kind === "loop" || cause.kind === "ending" ? (remedies[0] ?? null) : null;
+  cause.kind === "loop" || cause.kind === "ending" ? (remedies.find(({ kind }) => kind !== "schedule") ?? null) : null;
 
 function Line({ cause, remedy, isMain = false }: { cause: Cause; remedy: Remedy | null; isMain?: boolean }) {
   const { select, now } = useShared();
@@ -77,7 +77,7 @@ function Line({ cause, remedy, isMain = false }: { cause: Cause; remedy: Remedy 
           {cause.since !== null && cause.until === null && (
             <span className={styles["muted"]}>
               {" "}
-              {now.completedAt === null ? "since" : "at"} <Moment at={cause.since} />
+              {now.completedAt === null && cause.kind !== "schedule" ? "since" : "at"} <Moment at={cause.since} />
             </span>
           )}
           {cause.until !== null && (
@@ -125,6 +125,7 @@ function RemedyButton({ remedy, isMain }: { remedy: Remedy; isMain: boolean }) {
   const mayStart = useMay("instances:start");
   const mayDecide = useMay("instances:decide");
   const mayPublish = useMay("events:publish");
+  const mayReadSchedules = useMay("schedules:read");
   const look = isMain ? "primary" : "plain";
   const button = (run: () => void, label: string = remedy.label) => (
     <Button look={look} icon={ICONS[remedy.kind]} onClick={run}>
@@ -156,6 +157,12 @@ function RemedyButton({ remedy, isMain }: { remedy: Remedy; isMain: boolean }) {
           {remedy.label}
         </Link>
       );
+    case "schedule":
+      return mayReadSchedules ? (
+        <Link href={path("schedules", remedy.scheduleId)} className={styles["linkButton"]}>
+          {remedy.label}
+        </Link>
+      ) : null;
     case "compensation":
       return button(() => select({ tab: "compensation" }));
     case "workers":

@@ -1,7 +1,9 @@
 import { Check, ChevronDown, ChevronRight } from "lucide-react";
 import { Link } from "wouter";
 
+import { asObject, asText } from "../../core/json";
 import { classes } from "../../kit/classes";
+import { visible } from "../../kit/JsonView";
 import { Duration, Moment } from "../../kit/Moment";
 import { StatusBadge } from "../../kit/StatusBadge";
 import type { Column } from "../../kit/Table";
@@ -25,6 +27,7 @@ interface Given {
 export function columnsOf({ known, rows, selection, onToggle }: Given): readonly Column<Row>[] {
   const hasFolds = rows.some((row) => row.kind === "instance" && mayHaveChildren(known, row.item));
   const hasKeys = rows.some((row) => row.kind === "instance" && row.item.correlationId !== null);
+  const hasSchedules = rows.some((row) => row.kind === "instance" && scheduleOf(row.item) !== null);
   const of = (cell: (row: InstanceRow) => React.ReactNode) => (row: Row) => (row.kind === "instance" ? cell(row) : null);
   return [
     ...(selection === null
@@ -69,6 +72,7 @@ export function columnsOf({ known, rows, selection, onToggle }: Given): readonly
     },
     { id: "now", title: "Where it is", width: "minmax(180px, 3fr)", isMinor: true, cell: of(({ item }) => <Now item={item} known={known} />) },
     ...(!hasKeys ? [] : [KEY]),
+    ...(!hasSchedules ? [] : [SCHEDULE]),
     { id: "started", title: "Started", width: "112px", narrow: "minmax(64px, auto)", cell: of(({ item }) => <Moment at={item.startedAt ?? item.createdAt} />) },
     { id: "took", title: "Took", width: "72px", align: "end", isMinor: true, cell: of(({ item }) => <Duration from={item.startedAt} to={item.completedAt} />) },
   ];
@@ -80,6 +84,21 @@ const KEY: Column<Row> = {
   width: "minmax(70px, 0.9fr)",
   isMinor: true,
   cell: (row) => (row.kind !== "instance" ? null : row.item.correlationId === null ? <None /> : <span title={row.item.correlationId}>{row.item.correlationId}</span>),
+};
+
+/** The schedule that started an instance. */
+const scheduleOf = (item: Instance): string | null => asText(asObject(item.schedule)["id"]);
+
+const SCHEDULE: Column<Row> = {
+  id: "schedule",
+  title: "Schedule",
+  width: "minmax(70px, 0.7fr)",
+  isMinor: true,
+  cell: (row) => {
+    if (row.kind !== "instance") return null;
+    const id = scheduleOf(row.item);
+    return id === null ? <None /> : <span title={id}>{visible(id)}</span>;
+  },
 };
 
 const None = () => <span aria-label="none">–</span>;

@@ -34,7 +34,7 @@ export function PauseDialog({ schedule: { id }, onClose }: Props) {
   return (
     <Confirm title="Pause the schedule" action="Pause" isPending={pause.isPending} error={pause.error} onClose={onClose} onConfirm={() => pause.mutate(undefined)}>
       <p>Its times are passed over until it is resumed. Instances that run go on.</p>
-      <Field label="Note" help="Why, for whoever finds it paused.">
+      <Field label="Note" help="Why it is paused; shown beside it.">
         {(ids) => <TextInput {...ids} autoFocus value={note} onChange={({ target }) => setNote(target.value)} />}
       </Field>
     </Confirm>

@@ -17,7 +17,7 @@ import { hrefOf, ofSubscription, ofWebhook, type Listener } from "./listener";
 import styles from "./styles.module.css";
 import { WebhookDialog } from "./WebhookDialog";
 
-/** The addresses that are told of events: what is on its way, and what fails. */
+/** The addresses that are notified of events: what is on its way, and what fails. */
 export default function WebhooksPage() {
   const [search, setSearch] = useSearchParams();
   const [isCreating, setIsCreating] = useState(false);

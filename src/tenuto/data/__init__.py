@@ -1,0 +1,1 @@
+"""Data sources and queries: databases of users, and statements that are run on them."""

@@ -1,0 +1,118 @@
+"""Finds schedules for what users ask: one by its id, brought up to the present, and what it ran."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime, timedelta
+
+from tenuto.definition.report import did_you_mean
+from tenuto.engine.schedules.checks import Checks
+from tenuto.engine.schedules.firing import Firing
+from tenuto.engine.shared import Shared
+from tenuto.model.errors import Conflict, InvalidInput, NotFound, Problem
+from tenuto.model.family import scheduled_id
+from tenuto.model.ids import start_letter
+from tenuto.schedules import Schedule, count_starts, next_start
+from tenuto.store.parts.instances import InstanceQuery
+from tenuto.store.parts.mailbox import MailKey
+from tenuto.store.parts.schedules import ScheduleRow
+
+MOST_TRIES = 20
+"""So often a change is tried that others overtake."""
+_NEWEST = 500
+"""So many ticks are looked at for those that were started."""
+_MILLISECOND = timedelta(milliseconds=1)
+
+
+class Lookup:
+    """The schedules of all tenants."""
+
+    def __init__(self, shared: Shared, checks: Checks, firing: Firing) -> None:
+        self._store = shared.store
+        self._clock = shared.clock
+        self._checks = checks
+        self._firing = firing
+
+    async def get(self, tenant: str, id: str) -> ScheduleRow:
+        """A schedule; NotFound."""
+        found = await self._store.schedules.get(tenant, id)
+        if found is None:
+            names = [each.id for each in await self._store.schedules.page(tenant, limit=_NEWEST)]
+            advice = did_you_mean(id, names, "`tenuto schedules list` shows the schedules.")
+            raise NotFound(f"there is no schedule {id}", code="TEN-3080", advice=advice)
+        return found
+
+    async def nominal_times(
+        self, tenant: str, id: str, start: datetime, end: datetime, limit: int
+    ) -> list[datetime]:
+        """The first nominal times from `start` to `end` that are not skipped; NotFound."""
+        schedule = self.sound(await self.get(tenant, id))
+        calendar = await self._checks.calendar(tenant, schedule)
+        found: list[datetime] = []
+        after = start - _MILLISECOND
+        while len(found) < limit:
+            tick = next_start(schedule, calendar, after)
+            if tick is None or tick.nominal > end:
+                break
+            found.append(tick.nominal)
+            after = tick.nominal
+        return found
+
+    async def count_times(self, tenant: str, id: str, start: datetime, end: datetime) -> int:
+        """How many nominal times from `start` to `end` are not skipped; NotFound."""
+        schedule = self.sound(await self.get(tenant, id))
+        calendar = await self._checks.calendar(tenant, schedule)
+        return count_starts(schedule, calendar, start - _MILLISECOND, end)
+
+    async def running(self, tenant: str, id: str, nominals: Collection[datetime]) -> set[datetime]:
+        """Those of these ticks whose instances are to be started, or have not ended."""
+        ids = {scheduled_id(tenant, id, nominal): nominal for nominal in nominals}
+        if not ids:
+            return set()
+        letters = [MailKey(start_letter(each), each) for each in sorted(ids)]
+        starting = {key.instance_id for key in await self._store.mailbox.waiting(letters)}
+        query = InstanceQuery(ids=tuple(sorted(ids)), tenant=tenant, limit=len(ids))
+        rows = (await self._store.instances.page(query)).items
+        over = {row.id for row in rows if row.status.is_final}
+        return {ids[each] for each in (starting | {row.id for row in rows}) - over}
+
+    async def started(self, tenant: str, id: str) -> set[datetime]:
+        """The newest nominal times that were started, perhaps while it was paused."""
+        ticks = await self._store.schedules.ticks(tenant, id, _NEWEST)
+        return {each.nominal for each in ticks if each.outcome == "started"}
+
+    async def advanced(self, row: ScheduleRow) -> ScheduleRow:
+        """A schedule after what was due: a change is about what comes after it."""
+        now = self._clock.now()
+        if row.next_at is not None and row.next_at <= now and row.status == "active":
+            await self._firing.advance([row], now)
+            return await self.get(row.tenant, row.id)
+        return row
+
+    def of(self, row: ScheduleRow) -> Schedule | None:
+        """What a row says; None if that cannot be read here."""
+        return self._firing.documents.of(row).schedule
+
+    def sound(self, row: ScheduleRow) -> Schedule:
+        """What a row says; InvalidInput if that cannot be read here."""
+        parsed = self._firing.documents.of(row)
+        if parsed.schedule is None:
+            problem = Problem(
+                code="TEN-2730",
+                path="$",
+                message=parsed.problem or "it cannot be read",
+                advice="Correct the schedule, and save it again.",
+            )
+            raise InvalidInput("the schedule cannot be read", [problem])
+        return parsed.schedule
+
+
+def refuse_unless(id: str, revision: int, only_after: int | None) -> None:
+    """Conflict unless a schedule has the revision that was read; None: any."""
+    if only_after is not None and only_after != revision:
+        raise Conflict(f"the revision of schedule {id} is {revision}", code="TEN-3082")
+
+
+def busy(id: str) -> Conflict:
+    """It was changed by others each time."""
+    return Conflict(f"schedule {id} is changed by others all the time", code="TEN-3082")

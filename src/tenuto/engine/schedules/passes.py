@@ -1,0 +1,179 @@
+"""The loop of schedules: fires those that are due, and closes ticks that have ended."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from datetime import datetime
+
+from msgspec import UNSET
+
+from tenuto.engine.definitions.calendars import Calendars
+from tenuto.engine.schedules.firing import Firing
+from tenuto.engine.schedules.meter import ScheduleMeter
+from tenuto.engine.shared import Shared
+from tenuto.engine.turns.draft import Draft
+from tenuto.model.inputs import Started
+from tenuto.ports import Timer
+from tenuto.store.parts.schedules import ScheduleKey, ScheduleRow
+
+_MOST_REASONS = 10_000
+_TRIM_EVERY = 64
+"""One in so many changes of a schedule deletes its oldest ticks."""
+_CLOSE_AFTER = 1.0
+"""Seconds until ticks are closed whose instances have ended, if nothing waits for them."""
+_HELD_ELSEWHERE = 0.1
+"""Seconds until schedules are looked at again that another process is about to fire."""
+_PAGE = 500
+
+
+class Passes:
+    """Looks at the schedules that are due, and at those that a hint names."""
+
+    def __init__(
+        self,
+        shared: Shared,
+        *,
+        calendars: Calendars,
+        firing: Firing,
+        meter: ScheduleMeter,
+        reasons: dict[str, str],
+    ) -> None:
+        """`reasons`: why starts were refused, by instance; the newest ones are kept."""
+        self._shared = shared
+        self._store = shared.store
+        self._clock = shared.clock
+        self._settings = shared.settings
+        self._calendars = calendars
+        self._firing = firing
+        self._meter = meter
+        self._reasons = reasons
+        self._hint = asyncio.Event()
+        self._hinted: set[ScheduleKey] = set()
+        """Schedules that are looked at with the next pass, due or not."""
+        self._ended: set[tuple[ScheduleKey, datetime]] = set()
+        """Ticks whose instances have ended."""
+        self._saved: set[tuple[str, str]] = set()
+        """Workflows that were saved, for which schedules may wait."""
+        self._closing: Timer | None = None
+
+    def start(self) -> None:
+        """Begin to fire."""
+        self._shared.loops.run("schedules", self.run_once, hint=self._hint)
+
+    def hint(self) -> None:
+        """There may be something to do."""
+        self._hint.set()
+
+    def concluded(self, draft: Draft) -> None:
+        """An instance has ended, or a start was refused."""
+        state = draft.state
+        if draft.refused_start is not None:
+            self._refused(draft)
+        elif (
+            state.schedule is not None
+            and state.status.is_final
+            and not draft.before.status.is_final
+        ):
+            key = ScheduleKey(draft.held.tenant, state.schedule.id)
+            self._ended.add((key, state.schedule.nominal))
+            if self._firing.may_have_queue(key):
+                self._hinted.add(key)
+                self._hint.set()
+            elif self._closing is None:
+                self._closing = self._clock.call_later(_CLOSE_AFTER, self._close)
+
+    def saved_workflow(self, tenant: str, workflow_id: str) -> None:
+        """A workflow was saved: schedules in error that start it are looked at at once."""
+        self._saved.add((tenant, workflow_id))
+        self._hint.set()
+
+    async def run_once(self) -> float:
+        """Do what is to do now; returns the seconds until there is more."""
+        self._meter.passes += 1
+        await self._close_ended()
+        await self._look_at_saved()
+        now = self._clock.now()
+        most = self._settings.bounds.schedules
+        due = await self._store.schedules.due(now, most)
+        hinted, self._hinted = self._hinted, set()
+        try:
+            others = await self._store.schedules.those(hinted - {row.key for row in due})
+            if others:
+                # A change of a calendar moves what is due; these are read whenever they are due.
+                await self._calendars.look()
+            for first in range(0, len(rows := [*due, *others]), most):
+                page = rows[first : first + most]
+                lost = await self._firing.advance(page, now)
+                # Who fired them may have looked before the end that this process has seen.
+                self._hinted |= lost & hinted
+                await self.trim([row for row in page if row.key not in lost])
+        except BaseException:
+            self._hinted |= hinted
+            raise
+        if len(due) >= most:
+            return 0.0
+        seconds = await self._until_next()
+        return min(seconds, _HELD_ELSEWHERE) if self._hinted else seconds
+
+    async def _until_next(self) -> float:
+        next_due = await self._store.schedules.next_due()
+        if next_due is None:
+            return self._settings.longest_nap
+        seconds = (next_due - self._clock.now()).total_seconds()
+        if seconds <= 0:
+            return _HELD_ELSEWHERE if self._store.is_shared else 0.0
+        return min(self._settings.longest_nap, seconds)
+
+    async def _close_ended(self) -> None:
+        ended = sorted(self._ended)
+        for first in range(0, len(ended), _PAGE):
+            page = ended[first : first + _PAGE]
+            await self._store.schedules.close(page)
+            await self._look_at_queues({key for key, _ in page} - self._hinted)
+            self._ended.difference_update(page)
+
+    async def _look_at_queues(self, keys: set[ScheduleKey]) -> None:
+        """Look at schedules whose ticks wait, as another process has decided."""
+        if not self._store.is_shared:
+            return
+        for key, ticks in (await self._store.schedules.open_ticks(keys, _PAGE)).items():
+            if any(each.outcome == "queued" for each in ticks):
+                self._hinted.add(key)
+
+    async def _look_at_saved(self) -> None:
+        """Look at schedules in error whose workflows were saved."""
+        while self._saved:
+            tenant, workflow_id = min(self._saved)
+            after = ""
+            while True:
+                page = await self._store.schedules.page(
+                    tenant, workflow_id=workflow_id, status="error", after=after, limit=_PAGE
+                )
+                self._hinted |= {row.key for row in page}
+                if len(page) < _PAGE:
+                    break
+                after = page[-1].id
+            self._saved.discard((tenant, workflow_id))
+
+    async def trim(self, rows: Sequence[ScheduleRow]) -> None:
+        """Forget the oldest ticks of schedules that were changed, of one in so many of these."""
+        idle, self._firing.idle = self._firing.idle, set()
+        for key in sorted(idle | {row.key for row in rows if row.version % _TRIM_EVERY == 0}):
+            await self._store.schedules.trim(key, self._settings.bounds.schedule_ticks)
+
+    def _close(self) -> None:
+        self._closing = None
+        self._hint.set()
+
+    def _refused(self, draft: Draft) -> None:
+        assert draft.refused_start is not None
+        for request in draft.requests:
+            started = request.input
+            if isinstance(started, Started) and started.schedule is not UNSET:
+                cause = started.schedule
+                self._reasons[draft.instance_id] = draft.refused_start.message
+                if len(self._reasons) > _MOST_REASONS:
+                    del self._reasons[next(iter(self._reasons))]
+                self._hinted.add(ScheduleKey(cause.tenant, cause.id))
+                self._hint.set()

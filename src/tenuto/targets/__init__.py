@@ -1,0 +1,1 @@
+"""Targets of requests: limits and circuit breakers that all processes share."""

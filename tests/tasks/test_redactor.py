@@ -1,0 +1,113 @@
+"""Values that were filled in are found in every form, and nothing else is touched."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from urllib.parse import quote, quote_plus
+
+import pytest
+
+from tenuto.model.json import JSON
+from tenuto.tasks.redactor import KEPT_SECONDS, Redactor, without_known_secrets
+
+VALUES = (
+    "sk-live-51Hxyz",
+    'p@ss/w"örd\\ 12+3=é',
+    "a b",
+    "1234567890",
+    "tab\tand\nline",
+    "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEF\nAASCBKcwggSjAgEAAo\n-----END KEY-----",
+)
+
+
+class Ticks:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def knowing(*values: str) -> Redactor:
+    redactor = Redactor(Ticks())
+    for number, value in enumerate(values):
+        redactor.remember("us", f"K{number}", value)
+    return redactor
+
+
+def encoded(value: str) -> list[str]:
+    data = value.encode()
+    found = [value, json.dumps(value), json.dumps(value, ensure_ascii=False), repr(value)]
+    found += [quote(value), quote(value, safe=""), quote_plus(value)]
+    found.append(re.sub(r"%[0-9A-F]{2}", lambda each: each[0].lower(), quote(value)))
+    found += [data.hex(), data.hex().upper()]
+    for before in (b"", b"u", b"u:", b"usr"):
+        for after in (b"", b"!", b"!!"):
+            text = before + data + after
+            found += [base64.b64encode(text).decode(), base64.urlsafe_b64encode(text).decode()]
+    return found
+
+
+@pytest.mark.parametrize("value", [each for each in VALUES if len(each) >= 8])
+def test_a_value_is_found_in_every_encoding(value: str) -> None:
+    redactor = knowing(value)
+    for text in encoded(value):
+        shown = redactor.text("us", f"before {text} after")
+        assert "[secret K0]" in shown, text
+        assert value not in shown
+        assert shown.startswith("before ")
+        assert shown.endswith(" after")
+
+
+def test_what_has_no_secret_is_the_same_object() -> None:
+    redactor = knowing("sk-live-51Hxyz")
+    plain: JSON = {"a": ["some text", 7, 1.5, None, True, {"b": "more"}]}
+    assert redactor.value("us", plain) is plain
+    assert redactor.text("us", "sk-live-51Hxy") == "sk-live-51Hxy"
+    secret: JSON = {"sk-live-51Hxyz": ["x sk-live-51Hxyz"], "n": 1}
+    assert redactor.value("us", secret) == {"[secret K0]": ["x [secret K0]"], "n": 1}
+
+
+def test_digits_that_come_back_as_a_number_are_found() -> None:
+    redactor = knowing("1234567890")
+    assert redactor.value("us", [1234567890, 12345678901]) == ["[secret K0]", 12345678901]
+
+
+def test_each_line_of_a_value_of_several_is_found_by_itself() -> None:
+    redactor = knowing(VALUES[-1])
+    assert redactor.text("us", "got MIIEvQIBADANBgkqhkiG9w0BAQEF") == "got [secret K0]"
+
+
+def test_what_was_cut_in_the_middle_of_a_value_is_found() -> None:
+    redactor = knowing("sk-live-51Hxyz")
+    assert redactor.text("us", "key is sk-live-51…") == "key is [secret K0]…"
+    assert redactor.text("us", "…ve-51Hxyz was refused") == "…[secret K0] was refused"
+    assert redactor.text("us", "a long story…") == "a long story…"
+
+
+def test_the_longer_of_two_values_that_begin_alike_is_found() -> None:
+    redactor = knowing("token", "token-and-more")
+    assert redactor.text("us", "token-and-more, token") == "[secret K1], [secret K0]"
+
+
+def test_a_value_of_one_tenant_is_nothing_to_another() -> None:
+    redactor = knowing("sk-live-51Hxyz")
+    assert redactor.text("them", "sk-live-51Hxyz") == "sk-live-51Hxyz"
+    assert not redactor.knows("them")
+    # The log of the service is one for all, and names none of them.
+    assert without_known_secrets("got sk-live-51Hxyz") == "got [secret]"
+
+
+def test_values_are_forgotten_after_the_attempts_that_got_them() -> None:
+    ticks = Ticks()
+    redactor = Redactor(ticks)
+    redactor.remember("us", "OLD", "old-value", seconds=10)
+    redactor.remember("us", "NEW", "new-value", seconds=1_000)
+    ticks.now = 10 + KEPT_SECONDS
+    redactor.remember("them", "X", "their-value")
+    assert redactor.text("us", "old-value new-value") == "old-value [secret NEW]"
+    redactor.remember("us", "NEW", "new-value", seconds=100_000)
+    ticks.now += 50_000
+    redactor.remember("us", "Y", "another")
+    assert redactor.text("us", "new-value") == "[secret NEW]", "an attempt may still have it"
