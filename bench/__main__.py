@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from bench import (
     children,
+    encryption,
     events,
     http_nodes,
     javascript,
@@ -39,6 +40,7 @@ SCENARIOS: dict[str, tuple[Scenario, Scenario, int]] = {
     "schedules": (schedules.schedules, schedules.promise_schedules, 3),
     "http-nodes": (http_nodes.http_nodes, http_nodes.promise_http_nodes, 3),
     "javascript": (javascript.javascript, javascript.promise_javascript, 5),
+    "encryption": (encryption.encryption, encryption.promise_encryption, 3),
     "importing": (scenarios.importing, scenarios.promise_importing, 5),
     "sleeping": (scenarios.sleeping, scenarios.promise_sleeping, 1),
     "pulled": (service.pulled, service.promise_pulled, 5),

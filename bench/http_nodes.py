@@ -84,7 +84,7 @@ async def _measure(report: Report, port: int) -> None:
 async def _beside(report: Report, app: Tenuto) -> None:
     threads, memory = threading.active_count(), resident()
     started = await asyncio.gather(*(app.start("wait", {"n": n}) for n in range(WAITING)))
-    while app.engine.gate.under_way()["http"] < WAITING:  # noqa: ASYNC110 - measured in long steps
+    while app.engine.gate.under_way()["http",] < WAITING:  # noqa: ASYNC110 - measured in long steps
         await asyncio.sleep(0.05)
     report.add(MEMORY, (resident() - memory) / WAITING * 1000)
     report.add(BESIDE, statistics.median(await one_by_one(app, ROUNDS)) * 1000)

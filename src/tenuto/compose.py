@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from tenuto.engine.membership.note_files import NoteFiles
     from tenuto.engine.secrets.vault import Vault
     from tenuto.engine.settings import Settings
-    from tenuto.javascript.sandbox import Sandbox
     from tenuto.ports import Caller, Clock, Ids, Seals, Sender
+    from tenuto.sandbox.sandbox import Sandbox
     from tenuto.store.protocol import Store
     from tenuto.targets.gate import Gate
     from tenuto.tasks.registry import Registry
@@ -181,13 +181,14 @@ def build_engine(
 ) -> Engine:
     """An engine; clock, ids, sender and executors are the real ones by default."""
     # A command that only reads a store loads no engine.
-    from tenuto.egress import LateSender  # noqa: PLC0415
+    from tenuto.egress import EgressClient  # noqa: PLC0415
     from tenuto.engine.engine import Engine  # noqa: PLC0415
     from tenuto.engine.secrets.vault import Vault  # noqa: PLC0415
+    from tenuto.engine.settings import Settings  # noqa: PLC0415
     from tenuto.model.graph import DataQuery  # noqa: PLC0415
     from tenuto.targets.gate import Gate  # noqa: PLC0415
 
-    may_be_private = settings is not None and settings.private_webhooks
+    settings = settings or Settings()
     clock, ids = clock or SystemClock(), ids or SystemIds()
     gate, vault = Gate(store, clock, ids), Vault(store, clock, LateSeals(store))
     if executors is None:
@@ -199,7 +200,7 @@ def build_engine(
         clock=clock,
         ids=ids,
         settings=settings,
-        sender=sender or LateSender(may_be_private=may_be_private),
+        sender=sender or EgressClient(settings.allowances(is_all=settings.private_webhooks)),
         notes=_notes(store, settings),
         executors=executors,
         gate=gate,
@@ -267,12 +268,12 @@ def build_executors(
     """What does the work of javascript, http and dataQuery nodes; `gate` admits requests."""
     from tenuto.built_in.http import HttpExecutor  # noqa: PLC0415 - with an engine
     from tenuto.built_in.javascript import JavaScriptExecutor  # noqa: PLC0415
-    from tenuto.egress import Allowances, EgressClient  # noqa: PLC0415
+    from tenuto.egress import EgressClient  # noqa: PLC0415
     from tenuto.engine.settings import Settings  # noqa: PLC0415
     from tenuto.model.graph import Http, JavaScript  # noqa: PLC0415
 
     settings = settings or Settings()
-    client = EgressClient(Allowances(settings.private_networks))
+    client = EgressClient(settings.allowances())
     limit = settings.limits.output_bytes
     made: dict[type, Executor] = {
         JavaScript: JavaScriptExecutor(build_sandbox, output_limit=limit, client=client)
@@ -315,7 +316,7 @@ def build_query_executor(
 
 def build_sandbox() -> Sandbox:
     """The processes that run and check the code of javascript nodes."""
-    from tenuto.javascript.sandbox import Sandbox  # noqa: PLC0415 - where code is run
+    from tenuto.sandbox.sandbox import Sandbox  # noqa: PLC0415 - where code is run
 
     return Sandbox()
 
@@ -331,11 +332,11 @@ def _notes(store: Store, settings: Settings | None) -> NoteFiles | None:
     return NoteFiles(path, seconds=settings.decision_timeout, is_private=store.is_shared)
 
 
-def build_caller(*, may_be_private: bool = False) -> Caller:
+def build_caller(settings: Settings) -> Caller:
     """The HTTP client for pushed tasks."""
-    from tenuto.egress.http import HttpSender  # noqa: PLC0415 - aiohttp only where used
+    from tenuto.egress import EgressClient  # noqa: PLC0415 - only where it is used
 
-    return HttpSender(may_be_private=may_be_private)
+    return EgressClient(settings.allowances(is_all=settings.private_targets))
 
 
 def build_authenticator(

@@ -98,9 +98,19 @@ class Caller(Protocol):
     """Sends requests to external addresses, and reads the answers."""
 
     async def call(
-        self, url: str, headers: Mapping[str, str], body: bytes, *, seconds: float, most: int
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        body: bytes,
+        *,
+        tenant: str,
+        seconds: float,
+        most: int,
     ) -> Page:
-        """Post, and read at most so many bytes within so many seconds; it does not raise."""
+        """Post for a tenant, and read at most so many bytes within so many seconds.
+
+        It does not raise.
+        """
         ...
 
     async def close(self) -> None: ...
@@ -110,9 +120,12 @@ class Sender(Protocol):
     """Sends requests to external addresses, and reads only the status of the answers."""
 
     async def post(
-        self, url: str, headers: Mapping[str, str], body: bytes, seconds: float
+        self, url: str, headers: Mapping[str, str], body: bytes, seconds: float, *, tenant: str
     ) -> Reply:
-        """Send, and wait for a status for so many seconds at most; it does not raise."""
+        """Send for a tenant, and wait for a status for so many seconds at most.
+
+        It does not raise.
+        """
         ...
 
     async def close(self) -> None: ...

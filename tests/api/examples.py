@@ -85,7 +85,7 @@ async def furnished(app: Tenuto, tenant: str) -> Things:
     schedule = await workspace.schedules.save(_schedule(f"schedule-{tenant}", flow, mark))
     source = await workspace.data_sources.save(_data_source(f"source-{tenant}", mark))
     query = await workspace.data_queries.save(_data_query(f"query-{tenant}", source.id, mark))
-    secret = await workspace.secrets.put(f"SECRET_{tenant}", f"value of {mark}")
+    secret = await workspace.secrets.put(f"SECRET_{tenant.replace('-', '_')}", f"value of {mark}")
     ids = {
         "data-sources": source.id,
         "data-queries": query.id,

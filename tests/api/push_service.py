@@ -22,6 +22,8 @@ class PushService:
         self.status = 200
         self.body: bytes | None = None
         """Instead of an outcome."""
+        self.echoes = False
+        """Whether it answers with what it was sent."""
         self.at_once = 0
         self.most_at_once = 0
         self.may_answer = asyncio.Event()
@@ -40,6 +42,9 @@ class PushService:
         finally:
             self.at_once -= 1
         body = self.body
+        if self.echoes:
+            said = {"headers": dict(request.headers), "url": str(request.url), "body": raw.decode()}
+            body = json.dumps(said).encode()
         if body is None and self.status == 200:
             body = json.dumps({"status": "COMPLETED", "output": {"ok": True}}).encode()
         return web.Response(status=self.status, body=body or b"")

@@ -22,6 +22,7 @@ from tenuto.tasks.registry import Registry
 from tests.api.conftest import Caller, Reply, served
 from tests.api.push_service import PushService, push_service
 from tests.api.test_callback_tokens_stay_secret import all_bytes
+from tests.tasks.process_tasks import repeat_all
 
 CANARIES = {
     "PLAIN": "canary-plain-5b1e9d77",
@@ -68,6 +69,7 @@ def tasks() -> Registry:
     found = Registry()
     for function in (echo, fail, in_a_thread):
         found.add(TaskFunction(function))
+    found.add(repeat_all)
     return found
 
 
@@ -79,7 +81,8 @@ ECHO: Object = {
     "id": "echo",
     "steps": [
         step("a", "echo", transitions={"default": "b"}, outputVariable="seen"),
-        step("b", "in_a_thread", transitions={"default": "told"}),
+        step("b", "in_a_thread", transitions={"default": "c"}),
+        step("c", "repeat_all", transitions={"default": "told"}),
         {
             "stepId": "told",
             "type": "EMIT",
@@ -104,6 +107,31 @@ FAR: Object = {"id": "far", "steps": [step("a", "far", retry=NEVER)]}
 PUSHED: Object = {"id": "pushed", "steps": [step("a", "push", retry=NEVER)]}
 
 
+def built_in(url: str) -> Object:
+    """Requests that are answered with what they sent, well and badly; code that logs and throws."""
+    request: Object = {
+        "type": "HTTP",
+        "url": f"{url}?key={{{{secrets.PLAIN}}}}",
+        "method": "POST",
+        "headers": {"x-key": "{{secrets.DIGITS}}"},
+        "auth": {"type": "basic", "value": "user:{{secrets.PLAIN}}"},
+        "body": ALL,
+        "retry": NEVER,
+    }
+    code = "console.log(input.ODD); console.log(JSON.stringify(input)); return {input};"
+    thrown = "console.error(input.LINES); throw new Error(JSON.stringify(input));"
+    scripted: Object = {"type": "JAVASCRIPT", "input": ALL, "retry": NEVER}
+    return {
+        "id": "built-in",
+        "steps": [
+            {"stepId": "good", **request, "transitions": {"default": "code"}},
+            {"stepId": "code", **scripted, "code": code, "transitions": {"default": "bad"}},
+            {"stepId": "bad", **request, "successCodes": [418], "transitions": {"error": "throws"}},
+            {"stepId": "throws", **scripted, "code": thrown},
+        ],
+    }
+
+
 async def worked(call: Caller, replies: list[Reply]) -> None:
     """A worker that repeats what it was given: in heartbeats, lines, a result and a failure."""
     for outcome in ("complete", "fail"):
@@ -123,6 +151,17 @@ async def worked(call: Caller, replies: list[Reply]) -> None:
         replies.append(await call.post(f"{where}/{outcome}", {**lease, **said}))
         assert replies[-1].status == 200, replies[-1].text
         await call.app.engine.final_state(id)
+
+
+async def called(call: Caller, echo: PushService, replies: list[Reply]) -> None:
+    """Requests and code of a workflow."""
+    echo.echoes = True
+    replies.append(await call("PUT", "/workflows/built-in", built_in(echo.url)))
+    id = (await call.start("built-in"))["instanceId"]
+    error = (await call.app.engine.final_state(id)).state.last_error
+    assert error is not None
+    assert (error.step_id, error.code) == ("throws", "JAVASCRIPT_ERROR")
+    assert CANARIES["PLAIN"] in str(echo.raw)
 
 
 async def pushed(call: Caller, target: PushService, replies: list[Reply]) -> None:
@@ -188,7 +227,7 @@ class Everything(logging.Handler):
 
 @pytest.mark.asyncio
 async def test_a_canary_is_in_no_table_log_or_answer(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """`PUT /secrets/{name} {value, destinations?: [hosts or data sources]}`, `GET /secrets` (names,
     when changed, by whom, used by), `DELETE`; no verb reads a value.
@@ -197,7 +236,11 @@ async def test_a_canary_is_in_no_table_log_or_answer(
     value, also in base64, URL-encoded, JSON-escaped or in hexadecimal.
     """
     settings = Settings(
-        unknown_tasks="wait", private_targets=True, private_webhooks=True, jobs_every=0.2
+        unknown_tasks="wait",
+        private_targets=True,
+        private_webhooks=True,
+        private_networks={"*": ("127.0.0.1",)},
+        jobs_every=0.2,
     )
     app = Tenuto(f"sqlite:///{tmp_path}/a.db", tasks=tasks(), settings=settings)
     replies: list[Reply] = []
@@ -206,7 +249,12 @@ async def test_a_canary_is_in_no_table_log_or_answer(
     root.addHandler(everything)
     root.setLevel(logging.DEBUG)
     try:
-        async with push_service() as hook, push_service() as target, served(app=app) as call:
+        async with (
+            push_service() as hook,
+            push_service() as target,
+            push_service() as echo,
+            served(app=app) as call,
+        ):
             for name, value in CANARIES.items():
                 replies.append(await call("PUT", f"/secrets/{name}", {"value": value}))
                 replies.append(await call("PUT", f"/secrets/{name}", {"value": value}))
@@ -228,6 +276,7 @@ async def test_a_canary_is_in_no_table_log_or_answer(
             heard = await listened(call, echoed)
             await worked(call, replies)
             await pushed(call, target, replies)
+            await called(call, echo, replies)
             await app.engine.effects.task_logs.written()
             replies.append(await call.post(f"/instances/{failed}/rerun", {}))
             await app.engine.final_state(replies[-1].json["instanceId"])
@@ -238,20 +287,21 @@ async def test_a_canary_is_in_no_table_log_or_answer(
             used = {
                 each["name"]: each["usedBy"] for each in (await call.get("/secrets")).json["items"]
             }
-            assert used["ODD"]["workflows"] == ["echo", "fail", "far", "pushed"]
+            assert used["ODD"]["workflows"] == ["built-in", "echo", "fail", "far", "pushed"]
             # While it is open: the write-ahead log is there, too.
             kept = all_bytes(tmp_path)
     finally:
         root.removeHandler(everything)
         root.setLevel(level)
     kept += all_bytes(tmp_path)
-    printed = capsys.readouterr()
+    printed = capfd.readouterr()
     seen = "".join(f"{each.text}{dict(each.headers)}" for each in replies)
     seen += "".join(everything.lines) + heard + str(hook.seen) + printed.out + printed.err
     for name in CANARIES:
         assert f"[secret {name}]" in seen
         assert f"[secret {name}]".encode() in kept
-    assert "printed" in printed.out
+    for said in ("printed", "from a thread", "in a process", "on the error stream"):
+        assert said in printed.out + printed.err
     found = {
         (name, text, where)
         for name, value in CANARIES.items()

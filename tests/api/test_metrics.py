@@ -70,6 +70,22 @@ async def test_metrics_have_the_names_that_were_agreed_on(serve: Serve) -> None:
     assert value(found["tenuto_live_connections"], kind="request") == 1
 
 
+async def test_the_sandbox_is_measured(serve: Serve) -> None:
+    async with serve() as call:
+        step = {"stepId": "a", "type": "JAVASCRIPT", "code": "return 1"}
+        bad = {"stepId": "a", "type": "JAVASCRIPT", "code": "throw 1", "retry": {"maxAttempts": 1}}
+        for id, each in (("good", step), ("bad", bad)):
+            assert (await call.post("/workflows", {"id": id, "steps": [each]})).status == 201
+            await call.start(id, None, "?wait=10")
+        found = await read(call)
+        calls = found["tenuto_javascript_calls"]
+        assert value(calls, outcome="success") == 1
+        assert value(calls, outcome="JAVASCRIPT_ERROR") == 1
+        assert value(found["tenuto_javascript_processes_killed"]) == 0
+        assert value(found["tenuto_javascript_calls_waiting"]) == 0
+        assert value(found["tenuto_javascript_protections"], name="limits") == 1
+
+
 async def test_a_path_that_nobody_knows_becomes_no_name(serve: Serve) -> None:
     async with serve() as caller:
         await caller.get("/nothing-at-all")

@@ -12,10 +12,10 @@ from tenuto.compose import build_executors
 from tenuto.egress.client import EgressClient
 from tenuto.egress.request import Answer, NoAnswer, Request
 from tenuto.engine.settings import Settings
-from tenuto.javascript.pool import PoolBounds
-from tenuto.javascript.sandbox import Sandbox
 from tenuto.model.graph import JavaScript
 from tenuto.model.json import JSON, Object
+from tenuto.sandbox.pool import PoolBounds
+from tenuto.sandbox.sandbox import Sandbox
 
 Work = Callable[[Call], Awaitable[JSON]]
 Respond = Callable[[Request], Awaitable[Answer | NoAnswer]]

@@ -141,7 +141,9 @@ async def test_a_request_is_authenticated(
 
 
 async def test_every_attempt_has_the_same_idempotency_key(site: Site, app: Tenuto) -> None:
-    """`idempotencyKey = <instanceId>:<nodeId>[:<iteration>]`: the same on retries by policy."""
+    """Each attempt of a node that writes sends the same `Idempotency-Key`, unless the node sets
+    one.
+    """
     site.says("/", "{}", 503)
     await app.deploy(step(site.url, method="POST", body={}, retry=AT_ONCE))
     instance = await app.start("w")
@@ -216,6 +218,10 @@ async def test_a_private_address_is_refused_unless_the_tenant_may_call_it(url: s
 
 
 async def test_a_redirect_is_followed_without_credentials(site: Site, app: Tenuto) -> None:
+    """Requests reach the public network, and what is allowed for the tenant; an address is resolved
+    once, checked and connected to, also after each of at most five redirects, which take no
+    credentials to another host.
+    """
     async with web_site() as other:
         site.says("/from", b"", 302, location=f"{other.url}/to")
         auth: Object = {"type": "bearer", "value": "word"}
@@ -231,6 +237,7 @@ async def test_a_redirect_is_followed_without_credentials(site: Site, app: Tenut
 
 
 async def test_success_is_what_the_node_says(site: Site, app: Tenuto) -> None:
+    """The output of an `http` node is `{status, headers, body}`."""
     site.says("/", '{"error": "not there"}', 404)
     failed = await error(app, step(site.url, retry=AT_ONCE))
     assert (failed.code, failed.attempt) == ("HTTP_404", 1)
@@ -319,6 +326,10 @@ async def test_what_a_host_says_of_a_failure_is_kept_in_part(site: Site, app: Te
 async def test_which_statuses_are_tried_again(
     site: Site, app: Tenuto, status: int, retry_on: JSON, attempts: int
 ) -> None:
+    """A status outside `successCodes` (200–299) fails with the code `HTTP_<status>`; it is tried
+    again where `retryOn` (408, 425, 429, 500–599) has it, not before `Retry-After` says, and no
+    later than `maxDelay`.
+    """  # noqa: RUF002 - the words of the contract
     site.says("/", "{}", status)
     more: Object = {} if retry_on is None else {"retryOn": retry_on}
     failed = await error(app, step(site.url, retry=AT_ONCE, **more))
@@ -413,7 +424,9 @@ async def test_a_host_gets_no_more_requests_at_once_than_it_may(site: Site) -> N
 
 
 async def test_a_waiting_request_has_not_begun_and_says_what_it_waits_for(site: Site) -> None:
-    """`explain` has the causes … breaker, rate limit."""
+    """`explain` has the causes `breaker`, `rate-limit` and `slot` of a step whose request to a host
+    or a data source may not be sent yet; its attempt has not begun.
+    """
 
     site.answers["/"] = site.silent
     limits = {"127.0.0.1": HostLimits(concurrency=1)}
@@ -443,6 +456,16 @@ async def test_an_open_breaker_holds_requests_back_until_its_probe(site: Site) -
         site.says("/", "{}", 200)
         await asyncio.gather(*(each.result(60) for each in waiting))
         assert len(site.asked) == 7
+
+
+async def test_a_host_that_does_not_answer_in_time_counts_as_failing(site: Site) -> None:
+    site.answers["/"] = site.silent
+    limits = {"*": HostLimits(breaker_failures=3, breaker_open_for=3_600)}
+    async with Tenuto(settings=Settings(private_networks=HERE, host_limits=limits)) as app:
+        await error(app, step(site.url, timeout=20, retry=AT_ONCE))
+        waiting = await app.start("w")
+        await cause_of(waiting, "breaker")
+        assert len(site.asked) == 3
 
 
 async def test_hosts_and_their_requests_are_in_the_metrics(site: Site, app: Tenuto) -> None:

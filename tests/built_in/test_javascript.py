@@ -23,7 +23,8 @@ pytestmark = pytest.mark.asyncio
 
 async def test_the_examples_of_the_seed_run_unchanged() -> None:
     """`javascript`: the code is the body of an async function of `(ctx, input, steps)`; the result
-    is JSON."""
+    is JSON; `console` lines are kept per attempt (`GET /instances/{id}/steps/{stepId}/logs`, at
+    most 64 KB)."""
     first = "return ctx.input.items.map(item => item.id);"
     second = "const result = await fetch('https://api.example');\nreturn await result.json();"
 
@@ -69,7 +70,7 @@ async def test_code_sees_the_context_the_steps_and_its_input_and_can_change_none
 
 
 async def test_lines_of_the_console_are_those_of_the_attempt() -> None:
-    """`console` lines are kept per attempt."""
+    """Each with its level; a text of several lines is several."""
     text = "console.log('one', {a: 1}); console.error('two\\nthree'); return 1"
     async with app() as on:
         await on.deploy(flow(code(text)))
@@ -127,15 +128,16 @@ async def test_an_endless_loop_ends_with_its_time_and_is_tried_again() -> None:
         await on.deploy(document)
         started = await on.start("w")
         assert await started.result(30) == 2
+        log: Any = await started.history()
         failures = [
-            each["payload"]["error"]["code"]
-            for each in await started.history()
-            if each["eventType"] == "NODE_FAILED"
+            each["payload"]["error"]["code"] for each in log if each["eventType"] == "NODE_FAILED"
         ]
         assert failures == ["TIMEOUT"]
 
 
 async def test_requests_are_sent_for_the_tenant_to_the_hosts_that_are_named() -> None:
+    """The JS sandbox has `ctx`, `console`, and `fetch` only where an egress allow-list names the
+    host."""
     seen: list[Request] = []
 
     async def respond(request: Request) -> Answer:
@@ -203,7 +205,8 @@ async def test_calls_that_wait_for_a_process_are_explained_and_their_time_does_n
         second = await on.start("other")
         while executor.sandbox.figures().waiting == 0:
             await turns(1)
-        [cause] = (await second.explain())["causes"]
+        explained: Any = await second.explain()
+        [cause] = explained["causes"]
         assert cause["kind"] == "slot"
         assert cause["message"] == "attempt 1 waits for a process of the sandbox"
         holding.set()

@@ -84,7 +84,7 @@ def test_documents_have_everything_that_this_part_of_the_product_does() -> None:
             settings_seen |= node["config"].keys()
     assert types == {
         "start", "end", "task", "condition", "delay", "eventWait", "terminate", "loop", "approval",
-            "set",
+        "set", "javascript", "http", "dataQuery",
     }  # fmt: skip
     assert settings_seen >= {
         "joinMode", "cancelRest", "cancels", "when", "conditions", "onError", "retry", "handles",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import subprocess
 import sys
+from importlib.util import find_spec
 
 import tenuto
 
@@ -70,9 +71,12 @@ NAMES = [
     "child",
     "event",
     "for_each",
+    "http",
+    "javascript",
     "one_of",
     "otherwise",
     "publish",
+    "query",
     "repeat_while",
     "set_values",
     "sleep",
@@ -177,3 +181,8 @@ def test_importing_the_package_loads_nothing_of_it() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_no_public_name_is_that_of_a_module() -> None:
+    """A module that is imported would take the place of what the name stands for."""
+    assert [name for name in tenuto.__all__ if find_spec(f"tenuto.{name}") is not None] == []

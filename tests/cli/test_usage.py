@@ -191,14 +191,27 @@ LOOKS = {
     *("schedules list", "schedules preview", "schedules show", "schedules ticks"),
     *("audit export", "audit list", "audit verify", "bulk list", "bulk show", "completion"),
     *("dead-letters groups", "dead-letters list", "dead-letters show", "doctor"),
-    *("events list", "events show", "explain", "history", "keys list", "list", "logs", "schema"),
+    *(
+        "encryption status",
+        "events list",
+        "events show",
+        "explain",
+        "history",
+        "keys list",
+        "list",
+        "logs",
+        "schema",
+    ),
     *("show", "stats", "subscriptions list", "tasks list", "validate", "verify", "webhooks list"),
+    *("data-sources list", "data-sources show", "data-sources test"),
+    *("data-queries list", "data-queries show", "data-queries run"),
     "secrets list",
     *("workers list", "workflows list", "workflows show"),
 }
 ABOUT_FILES_OR_PROCESSES = {
     *("config list", "config remove", "config set", "config show", "config use", "init"),
     *("dev", "migrate", "prune", "reindex", "serve", "worker"),
+    *("encryption generate", "encryption reencrypt"),
 }
 
 

@@ -10,12 +10,14 @@ from msgspec.structs import replace
 from tenuto.core import Plan, fold
 from tenuto.model.edited import EditedInput
 from tenuto.model.entries import InputSet
+from tenuto.model.failure import Failure
 from tenuto.model.family import Parent
 from tenuto.model.inputs import (
     CancelAsked,
     CompensationRetryAsked,
     RetryAsked,
     Reused,
+    TaskFailed,
     TaskSucceeded,
     UndoAsked,
 )
@@ -26,6 +28,7 @@ from tests.core.calendars import policies, short_office
 from tests.core.drawing import (
     approval,
     arms,
+    box,
     cancelled_by,
     child,
     computed,
@@ -188,6 +191,55 @@ def delayed_by_its_task() -> Run:
     run = play(draw("a>b", a=task(outputVariable="v"))).start().later(seconds=3)
     run.tell(TaskSucceeded(node="a", attempt=1, output=7, execution_time=2_000, delay=60_000))
     return run.later(seconds=60).fire().succeed("b", "done")
+
+
+def signed_with_secrets() -> Run:
+    """A task that gets secrets fails, is lost and cancelled, and the one before it is undone."""
+    document = undoing(
+        draw(
+            "sign>ship",
+            sign=task(input={"auth": "Bearer {{secrets.KEY}}", "n": "{{ctx.input.n}}"}),
+            ship=task(input=["{{secrets.KEY}}{{secrets.OTHER}}"]),
+        ),
+        sign={"input": {"key": "{{secrets.KEY}}", "was": "steps.sign.output"}},
+    )
+    run = play(document).start({"n": "{{secrets.KEY}}"}).succeed("sign", {"ok": True})
+    run.fail("ship", "REFUSED", retryable=True).later(minutes=1).fire().lose("ship")
+    run.cancel("enough").fail("ship", "CANCELLED")
+    run.fail("undo_sign", retryable=True).later(minutes=1).fire()
+    return run.succeed("undo_sign")
+
+
+DESK = draw(
+    "s>stock stock>price price>ship ship>done",
+    s=start(),
+    stock=box(
+        "dataQuery", dataQueryID="stock", args={"sku": "{{ctx.input.sku}}"}, outputVariable="rows"
+    ),
+    price=box(
+        "javascript",
+        code="return input.rows[0].price * 2",
+        input={"rows": "{{ctx.rows}}"},
+        outputVariable="price",
+    ),
+    ship=box(
+        "http",
+        url="https://ship.example/{{ctx.input.sku}}",
+        method="POST",
+        body={"price": "{{ctx.price}}"},
+        outputVariable="sent",
+    ),
+    done=end({"sent": "{{ctx.sent.status}}"}),
+)
+
+
+def work_of_its_own() -> Run:
+    """A query, code that is lost with its process, and a request to a service that is busy."""
+    run = play(DESK).start({"sku": "a"}).later(seconds=1).succeed("stock", [{"price": 7}])
+    run.later(seconds=1).lose("price").later(seconds=1).succeed("price", 14)
+    busy = Failure(code="HTTP_503", message="503", details={"status": 503})
+    run.tell(TaskFailed(node="ship", attempt=1, error=busy, retry_after=timedelta(seconds=20)))
+    return run.later(seconds=20).fire().succeed("ship", {"status": 201})
 
 
 def run_by_workers() -> Run:
@@ -559,7 +611,9 @@ SHELF: dict[str, Situation] = {
         quorum_with_dead_branches,
         passed_over,
         delayed_by_its_task,
+        work_of_its_own,
         run_by_workers,
+        signed_with_secrets,
         delay_skipped,
         paid_within_working_time,
         promises_missed,

@@ -127,7 +127,7 @@ def test_a_flipped_bit_is_seen_or_leaves_an_entry_that_can_be_kept() -> None:
         ("payload", b"[1]"),
         ("payload", b'"text"'),
         ("payload", b"\xff\xfe"),
-        ("payload", b'{"$shape":2}'),
+        ("payload", b'{"$shape":9}'),
         ("payload", b'{"$shape":0}'),
         ("payload", b'{"$shape":"1"}'),
         ("payload", b'{"output":' + b"[" * 5_000),

@@ -19,16 +19,6 @@ def found(document: Value) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(
-    ("kind", "code"),
-    [
-    ],
-)
-def test_types_of_later_versions_are_named(kind: str, code: str) -> None:
-    assert found(as_graph(kind, OWN[kind])) == [(code, "$.nodes[3].type")]
-    assert found(as_steps(kind, OWN[kind])) == [(code, "$.steps[1].type")]
-
-
-@pytest.mark.parametrize(
     ("kind", "fields", "code", "at"),
     [
         ("task", {**TASK, "mutex": "m"}, "TEN-1909", "mutex"),
@@ -50,7 +40,7 @@ def test_surroundings_of_later_versions_are_named(fields: Value, code: str, at: 
 
 
 @pytest.mark.parametrize(
-    "kind", ["start", "end", "condition", "terminate", "emit", "set", "approval"]
+    "kind", ["start", "end", "condition", "terminate", "emit", "set", "approval", "dataQuery"]
 )
 def test_what_runs_is_not_named(kind: str) -> None:
     assert found(as_steps(kind, OWN[kind])) == []

@@ -60,16 +60,18 @@ class Console:
         return printed, process.returncode
 
     def _started(self, line: str) -> subprocess.Popen[str]:
+        line, _, given = line.partition(" < ")
         settings, arguments = _arguments(line)
-        return subprocess.Popen(
-            arguments,
-            cwd=self._folder,
-            env=self._environment | settings,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
+        with (self._folder / given if given else Path(os.devnull)).open("rb") as stdin:
+            return subprocess.Popen(
+                arguments,
+                cwd=self._folder,
+                env=self._environment | settings,
+                stdin=stdin,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+            )
 
 
 @contextmanager

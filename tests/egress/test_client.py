@@ -12,9 +12,11 @@ import pytest_asyncio
 from aiohttp import web
 from aiohttp.abc import ResolveResult
 
+from tenuto import Settings, Tenuto
 from tenuto.egress import Allowances, Answer, EgressClient, NoAnswer, Request
 from tenuto.egress.lookups import Name
 from tenuto.egress.request import headers_problem
+from tenuto.model.errors import InvalidInput
 from tests.kit.hooks import receiver
 from tests.kit.web_site import Site, web_site
 
@@ -83,6 +85,35 @@ async def test_another_tenant_may_not_use_what_one_may(site: Site, client: Egres
     assert isinstance(other, NoAnswer)
     assert other.kind == "refused"
     assert len(site.asked) == 1
+
+
+async def test_webhooks_and_pushes_reach_what_their_tenant_may(
+    site: Site, client: EgressClient
+) -> None:
+    for tenant, status in (("acme", 200), ("other", None)):
+        reply = await client.post(f"{site.url}/", {}, b"{}", 60, tenant=tenant)
+        assert reply.status == status
+        page = await client.call(f"{site.url}/", {}, b"{}", tenant=tenant, seconds=60, most=100)
+        assert page.status == status
+    assert len(site.asked) == 2
+
+
+async def test_a_webhook_may_have_an_address_that_its_tenant_may_call() -> None:
+    allowed = {"acme": ("10.1.0.0/16", "erp.internal")}
+    async with Tenuto(settings=Settings(private_networks=allowed)) as app:
+        for tenant, url, is_kept in (
+            ("acme", "http://10.1.2.3/hook", True),
+            ("acme", "http://erp.internal/hook", True),
+            ("acme", "http://10.2.0.1/hook", False),
+            ("acme", "http://127.0.0.1/hook", False),
+            ("other", "http://10.1.2.3/hook", False),
+        ):
+            adding = app.workspace(tenant, "ada").webhooks.add(url, "order.*")
+            if is_kept:
+                await adding
+            else:
+                with pytest.raises(InvalidInput, match="TEN-2302"):
+                    await adding
 
 
 async def test_an_allowed_host_may_be_private_and_its_address_may_not_be_named(site: Site) -> None:

@@ -136,7 +136,6 @@ class Resolver:
 
     def __call__(self, name: Name) -> list[ResolveResult]:
         self.asked.append(name.host)
-        # As the system does: an odd number is an address, and needs no name server.
         addresses = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
         return [
             ResolveResult(

@@ -8,12 +8,14 @@ from pathlib import Path
 import apsw
 
 from tenuto import Settings, TaskError, Tenuto
+from tenuto.core.view import current_steps
 from tenuto.encryption.codec import Codec
 from tenuto.encryption.key_ring import KeyRing, new_key
 from tenuto.engine.bounds import Bounds
 from tenuto.model.json import JSON, Object
 from tenuto.ports import Clock
 from tenuto.store.protocol import Store
+from tests.engine.situations import until
 from tests.kit.postgres_database import connected
 
 CANARY = "canary-3c7e91"
@@ -63,7 +65,7 @@ ORDER: Object = {
             "assignees": {"users": ["ann"]},
             "transitions": {"approved": "book", "rejected": "book"},
         },
-        {"stepId": "book", "type": "TASK", "taskId": "book", "input": {"all": "{{ctx}}"}},
+        {"stepId": "book", "type": "TASK", "taskId": "book", "input": {"known": "{{ctx}}"}},
     ],
 }
 SHIPPING: Object = {
@@ -96,10 +98,19 @@ def app_on(
         return {"checked": card}
 
     @app.task
-    async def book(all: JSON) -> JSON:
-        raise TaskError("NOT_BOOKED", f"it knows {all}", details=all, retryable=False)
+    async def book(known: JSON) -> JSON:
+        raise TaskError("NOT_BOOKED", f"it knows {known}", details=known, retryable=False)
 
     return app
+
+
+async def until_at(app: Tenuto, id: str, step: str) -> None:
+    """Until an instance stands at a step."""
+
+    async def stands_there() -> bool:
+        return step in current_steps((await app.engine.loader.look_at(id)).state)
+
+    await until(app, stands_there)
 
 
 def found_in(data: bytes, canary: str = CANARY) -> list[bytes]:
@@ -111,9 +122,7 @@ def found_in(data: bytes, canary: str = CANARY) -> list[bytes]:
         base64.b64encode(canary.encode())[:-4],
     }
     return [
-        data[max(0, place - 60) : place + 60]
-        for form in forms
-        if (place := data.find(form)) >= 0
+        data[max(0, place - 60) : place + 60] for form in forms if (place := data.find(form)) >= 0
     ]
 
 

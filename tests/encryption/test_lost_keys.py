@@ -20,7 +20,7 @@ pytestmark = pytest.mark.asyncio
 
 K1, K2 = new_key("k1"), new_key("k2")
 WITH_K1, WITH_K2, PLAIN = (str(UUID(int=number)) for number in (1, 2, 3))
-QUICK = Settings(mail_every=0.05)
+QUICK = Settings(mail_every=0.05, stop_grace=0)
 
 
 def _waiting(id: str, *, encrypt: bool) -> Object:
@@ -77,6 +77,44 @@ async def test_other_instances_go_on_without_the_key_and_its_own_with_it(tmp_pat
         assert await app.engine.store.sealed.missed() == []
 
 
+async def test_an_instance_that_was_at_work_is_taken_over_with_its_key(tmp_path: Path) -> None:
+    """What a process without the key gives back goes on in one that has it."""
+    working: Object = {
+        "id": "work",
+        "options": {"encrypt": True},
+        "steps": [{"stepId": "a", "type": "TASK", "taskId": "slow", "input": {"n": 1}}],
+    }
+    begun = asyncio.Event()
+    calls: list[object] = []
+
+    def app_with(codec: Codec, *, is_first: bool) -> Tenuto:
+        app = _app(tmp_path, codec)
+
+        @app.task
+        async def slow(input: object) -> object:
+            calls.append(input)
+            begun.set()
+            if is_first:
+                await asyncio.Event().wait()
+            return input
+
+        return app
+
+    async with app_with(KeyRing([K1]), is_first=True) as app:
+        await app.deploy(working)
+        await app.start("work", instance_id=WITH_K1)
+        await begun.wait()
+    async with app_with(KeyRing([K2]), is_first=False) as app:
+        ended = await app.start("work", instance_id=WITH_K2)
+        await asyncio.wait_for(ended.result(), 30)
+        with pytest.raises(CannotOpen):
+            await (await app.instance(WITH_K1)).details()
+    assert len(calls) == 2
+    async with app_with(KeyRing([K2, K1]), is_first=False) as app:
+        assert await asyncio.wait_for((await app.instance(WITH_K1)).result(), 30) is not None
+    assert len(calls) == 3
+
+
 async def test_another_key_of_the_same_id_opens_nothing(tmp_path: Path) -> None:
     await _begun(tmp_path)
     async with _app(tmp_path, KeyRing([new_key("k1")])) as app:
@@ -95,7 +133,7 @@ async def test_nothing_is_encrypted_without_keys(tmp_path: Path) -> None:
         assert refused.value.code == "TEN-4120"
         with pytest.raises(InvalidDefinition) as invalid:
             await app.deploy({**SECRET, "id": "another"})
-        assert [problem.code for problem in invalid.value.problems] == ["TEN-1681"]
+        assert [problem.code for problem in invalid.value.problems] == ["TEN-4120"]
 
 
 async def test_an_event_that_has_to_be_encrypted_is_refused_without_keys(tmp_path: Path) -> None:

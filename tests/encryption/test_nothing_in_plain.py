@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from tenuto import Tenuto, WorkflowFailed
-from tenuto.core.view import current_steps
 from tenuto.model.json import Object
 from tenuto.model.status import Status
 from tenuto.workspace.instance import InstanceRef
@@ -24,8 +23,8 @@ from tests.encryption.stage import (
     found_in,
     ring,
     tables_of,
+    until_at,
 )
-from tests.engine.situations import until
 from tests.kit.hooks import receiver
 from tests.kit.postgres_database import fresh_database
 from tests.kit.waits import every_wait_has_looked_back
@@ -39,16 +38,12 @@ async def _through(app: Tenuto, looked: Callable[[], Awaitable[None]]) -> Instan
         await app.deploy(document)
     order = await app.start("order", {"card": CANARY})
 
-    async def waits_for(step: str) -> bool:
-        held = await app.engine.loader.look_at(order.id)
-        return step in current_steps(held.state)
-
-    await until(app, lambda: waits_for("paid"))
+    await until_at(app, order.id, "paid")
     await every_wait_has_looked_back(app)
     await looked()
     paid = await app.publish("payment.received", {"card": CANARY, "address": f"to {CANARY}"})
     assert paid.resumed == 1
-    await until(app, lambda: waits_for("sign"))
+    await until_at(app, order.id, "sign")
     await looked()
     await order.decide("sign", "approved", by="ann", form={"note": CANARY})
     with pytest.raises(WorkflowFailed, match=CANARY):

@@ -15,7 +15,7 @@ from tenuto.encryption.key_ring import KeyRing, new_key
 from tenuto.encryption.rotation import Progress, reencrypt, status
 from tenuto.ports import SystemClock, SystemIds
 from tenuto.store.protocol import Store
-from tests.encryption.stage import CANARY, ORDER, SHIPPING, app_on
+from tests.encryption.stage import CANARY, ORDER, SHIPPING, app_on, until_at
 from tests.kit.breadth import breadth
 from tests.kit.postgres_database import fresh_database
 from tests.kit.waits import every_wait_has_looked_back
@@ -50,12 +50,8 @@ async def _pay(app: Tenuto, id: str, number: int) -> None:
     order = await app.instance(id)
     paid = {"card": f"{CANARY}-{number}", "address": CANARY}
     await app.publish("payment.received", paid, id=f"paid-{number}")
-    while True:
-        try:
-            await order.decide("sign", "approved", by="ann", form={"note": CANARY})
-            break
-        except Exception:  # noqa: BLE001 - it has not come there yet
-            await asyncio.sleep(0.01)
+    await until_at(app, id, "sign")
+    await order.decide("sign", "approved", by="ann", form={"note": CANARY})
     with pytest.raises(WorkflowFailed, match=f"{CANARY}-{number}"):
         await asyncio.wait_for(order.result(), 120)
 

@@ -32,7 +32,7 @@ def in_a_file(url: str) -> None:
     connection.execute("DROP TRIGGER task_logs_go")
     connection.execute("DROP TABLE task_logs")
     connection.execute("DROP TABLE workers")
-    for table in ("calendars", "schedules", "schedule_ticks"):
+    for table in ("calendars", "schedules", "schedule_ticks", "encryption_marks"):
         connection.execute(f"DROP TABLE {table}")
     connection.execute("DROP TRIGGER audit_log_grew")
     connection.execute("DROP INDEX access_keys_by_maker")
@@ -55,6 +55,7 @@ async def in_a_database(url: str) -> None:
         await connection.execute("DROP FUNCTION tenuto.erase_task_logs CASCADE")
         await connection.execute("DROP TABLE tenuto.task_logs")
         await connection.execute("DROP TABLE tenuto.workers")
+        await connection.execute("DROP TABLE tenuto.encryption_marks")
         await connection.execute(
             "DROP TABLE tenuto.calendars, tenuto.schedules, tenuto.schedule_ticks"
         )

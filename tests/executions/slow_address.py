@@ -18,7 +18,14 @@ class Address:
         self.count = 0
 
     async def call(
-        self, url: str, headers: Mapping[str, str], body: bytes, *, seconds: float, most: int
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        body: bytes,
+        *,
+        tenant: str,
+        seconds: float,
+        most: int,
     ) -> Page:
         self.at_once += 1
         self.count += 1

@@ -44,7 +44,14 @@ class Address:
         self.urls: list[str] = []
 
     async def call(
-        self, url: str, headers: Mapping[str, str], body: bytes, *, seconds: float, most: int
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        body: bytes,
+        *,
+        tenant: str,
+        seconds: float,
+        most: int,
     ) -> Page:
         self.began.append(self.clock.ticks())
         self.headers.append(headers)

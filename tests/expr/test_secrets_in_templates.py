@@ -6,6 +6,7 @@ import pytest
 
 from tenuto.expr import compile_template
 from tenuto.expr.values import Value
+from tenuto.model.json import JSON
 from tenuto.model.secret_place import SecretPlace, fill_in, names_of, secret_name
 
 SCOPE = {"ctx": {"input": {"who": "Zoë", "trap": "{{secrets.KEY}}", "gone": None}}}
@@ -54,9 +55,10 @@ def test_a_template_says_which_secrets_it_has_and_where() -> None:
 
 def test_a_place_whose_text_is_gone_is_left_alone() -> None:
     places = (SecretPlace(("a",), 0, "KEY"), SecretPlace(("b", 2), 0, "KEY"))
-    for edited in ({"a": "other"}, {"a": 7}, {"b": ["x"]}, ["a"], None, "text"):
+    changed: list[JSON] = [{"a": "other"}, {"a": 7}, {"b": ["x"]}, ["a"], None, "text"]
+    for edited in changed:
         assert fill_in(edited, places, VALUES) == edited
-    given = {"a": "{{secrets.KEY}}"}
+    given: JSON = {"a": "{{secrets.KEY}}"}
     assert fill_in(given, places, VALUES) == {"a": "sk-1"}
     assert given == {"a": "{{secrets.KEY}}"}, "the recorded input does not change"
 

@@ -65,6 +65,7 @@ NAMES = (
     "second_child_succeeds_as_its_step_says",
     "second_child_succeeds_in_milliseconds",
     "set_aside_and_retried",
+    "signed_with_secrets",
     "sold",
     "sold_in_milliseconds",
     "stopped_and_started_again",
@@ -74,6 +75,7 @@ NAMES = (
     "undone_though_it_failed",
     "undone_with_its_children",
     "undone_with_its_children_at_work",
+    "work_of_its_own",
 )
 SUPERSEDED = {
     "child_undone": "child_undone_as_asked",

@@ -8,9 +8,9 @@ from datetime import timedelta
 from pathlib import Path
 from typing import NamedTuple
 
-from tenuto.javascript.outcomes import FailedCall, Limits, Outcome
-from tenuto.javascript.sandbox import Sandbox
 from tenuto.model.json import JSON
+from tenuto.sandbox.outcomes import FailedCall, Limits, Outcome
+from tenuto.sandbox.sandbox import Sandbox
 
 LIMITS = Limits(time=timedelta(seconds=0.3), memory=32 << 20)
 WITHIN = LIMITS.time + timedelta(seconds=1)

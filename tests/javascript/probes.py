@@ -20,8 +20,8 @@ from pathlib import Path
 
 import msgspec
 
-from tenuto.javascript.confinement import FILTER, NO_FILES, Limits, confine
-from tenuto.javascript.messages import LENGTH, Confinement
+from tenuto.sandbox.confinement import FILTER, NO_FILES, Limits, confine
+from tenuto.sandbox.messages import LENGTH, Confinement
 
 
 def main() -> None:

@@ -8,11 +8,11 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TypedDict, Unpack
 
-from tenuto.javascript.outcomes import FailedCall, Limits, Outcome
-from tenuto.javascript.pool import PoolBounds
-from tenuto.javascript.sandbox import Sandbox
 from tenuto.model.failure import Failure
 from tenuto.model.json import JSON
+from tenuto.sandbox.outcomes import FailedCall, Limits, Outcome
+from tenuto.sandbox.pool import PoolBounds
+from tenuto.sandbox.sandbox import Sandbox
 
 SHORT = Limits(time=timedelta(seconds=0.3), memory=32 << 20)
 PATIENT = Limits(time=timedelta(seconds=20))

@@ -8,7 +8,8 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
-from tenuto.javascript.outcomes import (
+from tenuto.model.json import JSON
+from tenuto.sandbox.outcomes import (
     FailedCall,
     FetchRefused,
     FetchRequest,
@@ -16,7 +17,6 @@ from tenuto.javascript.outcomes import (
     Limits,
     Outcome,
 )
-from tenuto.model.json import JSON
 from tests.javascript.stage import PATIENT, SHORT, failure, sandbox, value
 
 pytestmark = pytest.mark.asyncio

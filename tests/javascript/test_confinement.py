@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from tenuto.javascript.confinement import ALL, FILTER, LIMITS, NO_FILES, NO_NETWORK, OWN_USER
-from tenuto.javascript.messages import LENGTH, Confinement
+from tenuto.sandbox.confinement import ALL, FILTER, LIMITS, NO_FILES, NO_NETWORK, OWN_USER
+from tenuto.sandbox.messages import LENGTH, Confinement
 from tenuto.tasks.child_process import ChildProcess
 from tests.javascript.stage import Switches, sandbox
 

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from tenuto.javascript import pool
-from tenuto.javascript.confined_process import start_process
-from tenuto.javascript.messages import Confinement
-from tenuto.javascript.outcomes import FetchRequest, FetchResponse
+from tenuto.sandbox import pool
+from tenuto.sandbox.confined_process import start_process
+from tenuto.sandbox.messages import Confinement
+from tenuto.sandbox.outcomes import FetchRequest, FetchResponse
 from tenuto.tasks.child_process import ChildDied, ChildProcess
 from tests.javascript.stage import PATIENT, SHORT, failure, is_there, sandbox, value
 
@@ -202,7 +202,7 @@ async def test_processes_that_are_killed_in_the_midst_leave_nothing_behind() -> 
 
 _PARENT = """
 import asyncio, sys
-from tenuto.javascript.sandbox import Sandbox
+from tenuto.sandbox.sandbox import Sandbox
 
 async def main():
     sandbox = Sandbox()
@@ -233,7 +233,7 @@ async def test_processes_die_with_their_parent_in_the_midst_of_a_call() -> None:
 
 
 async def test_the_engine_is_never_in_the_service() -> None:
-    program = "import sys, tenuto.javascript.sandbox; print('quickjs' in sys.modules)"
+    program = "import sys, tenuto.sandbox.sandbox; print('quickjs' in sys.modules)"
     said = await asyncio.to_thread(
         subprocess.run, [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )

@@ -7,9 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tenuto.javascript.confined_process import ConfinedProcess
-from tenuto.javascript.failures import lines_of, of_death
-from tenuto.javascript.messages import LENGTH, Ended, Ready, encode
+from tenuto.sandbox.confined_process import ConfinedProcess
+from tenuto.sandbox.failures import lines_of, of_death
+from tenuto.sandbox.messages import LENGTH, Ended, Ready, encode
 from tenuto.tasks.child_process import ChildProcess
 
 TOO_LONG = 30.0

@@ -84,7 +84,7 @@ class Pretended(Receiver):
         self.most_at_once = 0
 
     async def post(
-        self, url: str, headers: Mapping[str, str], body: bytes, seconds: float
+        self, url: str, headers: Mapping[str, str], body: bytes, seconds: float, *, tenant: str
     ) -> Reply:
         self.at_once[url] += 1
         self.most_at_once = max(self.most_at_once, self.at_once[url])

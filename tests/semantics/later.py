@@ -35,7 +35,6 @@ LATER: Final[dict[str, tuple[str, ...]]] = {
         "Leases are durable",
         "Breaker, bulkhead and rate limit",
     ),
-    "code nodes and secrets": ("The JS sandbox has",),
     "near misses": ("Inbox retention 7 days",),
     "schedules": (
         "Schedules: seed 000's",

@@ -306,3 +306,9 @@ def test_a_wait_is_read_with_all_its_fields() -> None:
     assert isinstance(config, EventWait)
     assert config.event_pattern == "a.*"
     assert config.correlation_id == "{{ctx.input.id}}"
+
+
+def test_a_python_node_is_none() -> None:
+    """There is no `python` node: Python is a task."""
+    [(code, path)] = problems(draw("a", a={"type": "python", "config": {"code": "1"}}))
+    assert (code, path) == ("TEN-1022", "$.nodes[0].type")

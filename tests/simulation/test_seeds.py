@@ -15,13 +15,14 @@ from tests.kit.simulator.verdict import counts_of, run_seed
 SEEDS = int(os.environ.get("TENUTO_SEEDS", breadth(200, 1000)))
 CHUNK = 100
 NODE_KINDS = ("start", "end", "task", "condition", "delay", "eventWait", "terminate", "loop")
+BUILT_IN = ("javascript", "http", "dataQuery")
 ENDS = ("COMPLETED", "FAILED", "CANCELLED")
 REQUESTS = ("start ok", "publish ok", "pause ok", "resume ok", "cancel ok", "retry ok", "rerun ok")
 ITERATIONS = ("iteration success", "iteration error", "iteration cancelled", "iteration in another")
 QUOTAS = (
     # Only where there are several can one be presumed dead.
     *(str(fault) for fault in Fault if fault is not Fault.PRESUMED_DEAD),
-    *(f"completed {kind}" for kind in NODE_KINDS),
+    *(f"completed {kind}" for kind in (*NODE_KINDS, *BUILT_IN)),
     *ENDS,
     *REQUESTS,
     *ITERATIONS,

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tenuto.model.errors import StoreUnavailable
 from tenuto.model.task_definition import BreakerPolicy, TaskLimits
 from tenuto.store.memory import MemoryDisk, MemoryStore
 from tenuto.targets.gate import Gate, NotAdmitted, Passage
@@ -17,6 +18,7 @@ from tenuto.targets.state import TargetPolicy
 from tenuto.testing.seeded_ids import SeededIds
 from tenuto.testing.virtual_clock import VirtualClock, Wall
 from tenuto.testing.virtual_loop import VirtualLoop
+from tests.kit.breadth import breadth
 
 HOST = target_key("acme", "http", "api.example.com")
 PLACE = ("i1", "call", "", 1)
@@ -25,10 +27,10 @@ PLACE = ("i1", "call", "", 1)
 class World:
     """Gates of several processes on one store, in virtual time."""
 
-    def __init__(self, *, shared: bool = True) -> None:
-        self.loop = VirtualLoop(Random(1))
+    def __init__(self, *, shared: bool = True, seed: int = 1) -> None:
+        self.loop = VirtualLoop(Random(seed))
         self.clock = VirtualClock(self.loop, Wall())
-        self.ids = SeededIds(Random(1))
+        self.ids = SeededIds(Random(seed))
         self.disk = MemoryDisk()
         self._shared = shared
         self.under_way = self.most = self.sent = 0
@@ -64,8 +66,10 @@ class World:
         return None if row is None else row.state
 
 
-def played(story: Callable[[World], Coroutine[Any, Any, None]], *, shared: bool = True) -> None:
-    world = World(shared=shared)
+def played(
+    story: Callable[[World], Coroutine[Any, Any, None]], *, shared: bool = True, seed: int = 1
+) -> None:
+    world = World(shared=shared, seed=seed)
     try:
         world.loop.run_until_complete(story(world))
     finally:
@@ -241,6 +245,30 @@ def test_a_cancelled_waiter_takes_no_place() -> None:
     played(story)
 
 
+def test_waiters_that_are_cancelled_while_others_are_admitted_take_no_place() -> None:
+    async def story(world: World) -> None:
+        gate = await world.gate()
+        for _ in range(30):
+            first = await gate.enter(HOST, policy(1, failures=1, open_for=50))
+            assert isinstance(first, Passage)
+            waiting = [
+                asyncio.ensure_future(gate.enter(HOST, policy(1, failures=1, open_for=50)))
+                for _ in range(6)
+            ]
+            await world.clock.sleep(0.01)
+            gate.leave(first, is_well=False)
+            for number, each in enumerate(waiting[:5]):
+                world.loop.call_later(0.01 * (number + 1), each.cancel)
+            found = await asyncio.gather(*waiting, return_exceptions=True)
+            for ended in found:
+                if isinstance(ended, Passage):
+                    gate.leave(ended, is_well=True)
+            assert not any(isinstance(ended, ValueError) for ended in found)
+        assert gate.under_way() == {("http",): 0}
+
+    played(story)
+
+
 def test_the_share_of_a_dead_process_is_free_after_a_while() -> None:
     async def story(world: World) -> None:
         dead, alive = await world.gate(), await world.gate()
@@ -314,3 +342,76 @@ def test_many_requests_cost_few_writes() -> None:
         assert writes <= 10
 
     played(story)
+
+
+def test_a_store_that_stumbles_delays_requests_and_loses_no_outcome() -> None:
+    async def story(world: World) -> None:
+        gate = await world.gate()
+        tasks = world.stores[0].tasks
+        put, left = tasks.put_target, 3
+
+        async def stumbles(*given: Any) -> bool:  # noqa: ANN401 - as the store has it
+            nonlocal left
+            left -= 1
+            if left >= 0:
+                raise StoreUnavailable("away for a moment")
+            return await put(*given)
+
+        tasks.put_target = stumbles  # type: ignore[method-assign,assignment]
+        await world.request(gate, policy(), 0.0)
+        assert left < 0
+        left = 3
+        for _ in range(3):
+            await world.request(gate, policy(), 0.0, is_well=False)
+        await world.clock.sleep(30)
+        assert gate.open_breakers("acme").keys() == {HOST[1]}
+
+    played(story)
+
+
+@pytest.mark.parametrize("seed", range(breadth(12, 400)))
+def test_whatever_requests_do_limits_hold_and_every_one_of_them_ends(seed: int) -> None:
+    """Requests succeed, fail and are cancelled, in processes whose store stumbles."""
+    random = Random(seed)
+    concurrency = random.choice([1, 2, 7, 60])
+    limited = policy(concurrency, random.choice([None, None, 40.0]), 4, open_for=300)
+
+    async def story(world: World) -> None:
+        gates = [await world.gate() for _ in range(random.choice([1, 2, 3]))]
+        for store in world.stores:
+            _stumbling(store, random)
+        requests = list[asyncio.Task[None]]()
+        for _ in range(120):
+            is_well = random.choice([True, True, True, False, None])
+            request = world.request(
+                random.choice(gates), limited, random.random() / 10, is_well=is_well
+            )
+            requests.append(asyncio.ensure_future(request))
+            if random.random() < 0.3:
+                world.loop.call_later(random.random() / 5, requests[-1].cancel)
+            if random.random() < 0.5:
+                await world.clock.sleep(random.random() / 20)
+        # A probe that was lost is repeated after a minute.
+        async with asyncio.timeout(3_600):
+            await asyncio.gather(*requests, return_exceptions=True)
+        assert world.most <= concurrency
+        assert world.under_way == 0
+        assert all(gate.under_way()["http",] == 0 for gate in gates)
+        for gate in gates:
+            await gate.close()
+
+    played(story, seed=seed)
+
+
+def _stumbling(store: MemoryStore, random: Random) -> None:
+    put = store.tasks.put_target
+
+    async def stumbles(*given: Any) -> bool:  # noqa: ANN401 - as the store has it
+        if random.random() < 0.1:
+            raise StoreUnavailable("away for a moment")
+        is_put = await put(*given)
+        if random.random() < 0.05:
+            raise StoreUnavailable("the answer is lost")
+        return is_put
+
+    store.tasks.put_target = stumbles  # type: ignore[method-assign,assignment]

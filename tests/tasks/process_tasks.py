@@ -174,3 +174,11 @@ def take_parts(amount: int, paymentId: str) -> list[Any]:  # noqa: N803 - as JSO
 
 
 double_later.undo(take_parts)
+
+
+@registry.task(isolation="process")
+def repeat_all(given: dict[str, Any]) -> dict[str, Any]:
+    """Print what it is given, and give it back."""
+    print("in a process", given, flush=True)
+    print(f"on the error stream {given}", file=sys.stderr, flush=True)
+    return {"again": given}

@@ -47,6 +47,12 @@ class Stand:
     async def close(self) -> None: ...
 
 
+async def never() -> JSON:
+    """Wait for what does not come."""
+    await asyncio.get_running_loop().create_future()
+    raise AssertionError
+
+
 def begin(on: Stage, **fields: Any) -> None:  # noqa: ANN401
     on.start("@http", {"a": 1}, node="n", facts=FACTS, **fields)
 
@@ -86,7 +92,7 @@ async def test_one_that_takes_too_long_is_cancelled_and_reported_once() -> None:
 
     async def work(_: Call) -> JSON:
         try:
-            return await asyncio.get_running_loop().create_future()
+            return await never()
         finally:
             ended.append("cancelled")
 
@@ -106,7 +112,7 @@ async def test_the_time_of_one_that_waits_counts_from_when_it_begins() -> None:
     async def work(call: Call) -> JSON:
         await may_begin.wait()
         call.begin(0.5)
-        return await asyncio.get_running_loop().create_future()
+        return await never()
 
     async with stage(Registry(), executors={Http: Stand(work, queues=True)}) as on:
         begin(on, timeout=5)
@@ -130,7 +136,7 @@ async def test_a_stop_cancels_the_work_also_where_it_waits(has_begun: bool) -> N
         if has_begun:
             call.begin(0)
         try:
-            return await asyncio.get_running_loop().create_future()
+            return await never()
         finally:
             ended.append("cancelled")
 
@@ -149,7 +155,7 @@ async def test_one_that_waits_is_dropped_when_the_engine_stops() -> None:
 
     async def work(_: Call) -> JSON:
         try:
-            return await asyncio.get_running_loop().create_future()
+            return await never()
         finally:
             ended.append("cancelled")
 
@@ -164,7 +170,8 @@ async def test_one_that_waits_is_dropped_when_the_engine_stops() -> None:
 async def test_lines_of_the_call_are_those_of_its_attempt() -> None:
     chunks: list[LogChunk] = []
 
-    def keep(_: Key, chunk: LogChunk) -> None:
+    def keep(key: Key, chunk: LogChunk) -> None:
+        assert key[1] == "n"
         chunks.append(chunk)
 
     async def work(call: Call) -> JSON:

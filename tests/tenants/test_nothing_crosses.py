@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tenuto.engine.upkeep.retention import Pruner
+from tenuto.model.effects import SendMail
 from tenuto.model.errors import Conflict, InvalidInput, NotFound, WorkflowCancelled
 from tenuto.model.status import Status
 from tenuto.store.memory import MemoryDisk, MemoryStore
@@ -152,8 +153,15 @@ async def test_what_an_event_starts_is_its_tenants_after_a_crash() -> None:
     await app.open()
     left = app.workspace(LEFT, "eve")
     await left.deploy(RECEIPT)
-    app.engine.effects.mailbox.send = lambda message, tenant: None  # type: ignore[method-assign]
-    app.engine.events.router._send = lambda message, tenant: None
+    sent: list[SendMail] = []
+
+    def lost(message: SendMail, tenant: str, *, is_sealed: bool = False) -> None:
+        """Nothing is handed over in this process."""
+        del tenant, is_sealed
+        sent.append(message)
+
+    app.engine.effects.mailbox.send = lost  # type: ignore[method-assign]
+    app.engine.events.router._send = lost
     published = await left.publish("order.paid", {"n": 1}, id="e")
     assert published.started == 1
     assert await left.instances() == []

@@ -6,6 +6,8 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from tenuto import Settings, TaskError, Tenuto
+from tenuto.encryption.key_ring import new_key
+from tenuto.encryption.settings import EncryptionSettings
 from tenuto.model.json import JSON, Object
 from tenuto.model.quotas import Quotas
 from tenuto.model.status import Status
@@ -87,7 +89,8 @@ class Mirrored(NamedTuple):
 def app_on(store: object) -> Tenuto:
     # A long test furnishes the same tenants again and again.
     settings = Settings(quotas=Quotas(webhooks=1_000_000, subscriptions=1_000_000))
-    app = Tenuto(store, settings=settings)  # type: ignore[arg-type]
+    keys = EncryptionSettings(keys=new_key("k1").text)
+    app = Tenuto(store, settings=settings, encryption=keys)  # type: ignore[arg-type]
 
     @app.task(name="work")
     async def _work(input: JSON) -> JSON:

@@ -25,6 +25,7 @@ ENGINE = [
     "skip",
     "start",
     "stub",
+    "stub_step",
     "ticks",
     "twin",
     "writes",

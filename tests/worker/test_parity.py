@@ -172,7 +172,14 @@ class Address:
         self._clock = clock
 
     async def call(
-        self, url: str, headers: Mapping[str, str], body: bytes, *, seconds: float, most: int
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        body: bytes,
+        *,
+        tenant: str,
+        seconds: float,
+        most: int,
     ) -> Page:
         attempt = int(msgspec.json.decode(body)["attempt"])
         try:

@@ -117,7 +117,7 @@ class Service:
         self.push = PushDispatcher(
             app.engine,
             self.push_broker,
-            build_caller(may_be_private=app.engine.settings.private_targets),
+            build_caller(app.engine.settings),
             lambda: self.url,
         )
         seconds = app.engine.settings.bounds.document_seconds

@@ -82,7 +82,10 @@ def _no_answer(answer: NoAnswer) -> Failure:
         "size": (TOO_LARGE, False, True),
         "encoding": (INVALID_RESPONSE, False, True),
     }[answer.kind]
-    return Failure(code=code, message=answer.message, retryable=is_retried, was_done=was_done)
+    message = answer.message
+    if answer.kind == "refused":
+        message += "; the setting engine.private_networks can allow it"
+    return Failure(code=code, message=message, retryable=is_retried, was_done=was_done)
 
 
 def _refused(config: Http, answer: Answer, now: datetime) -> Failed:

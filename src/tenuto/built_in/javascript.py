@@ -9,7 +9,9 @@ from urllib.parse import urlsplit
 
 from tenuto.built_in.protocol import Call, CodeFault, Failed, NotChecked
 from tenuto.egress.request import NoAnswer, Request
-from tenuto.javascript.outcomes import (
+from tenuto.model.graph import JavaScript
+from tenuto.model.json import JSON
+from tenuto.sandbox.outcomes import (
     ConsoleLine,
     FailedCall,
     Fetch,
@@ -20,13 +22,11 @@ from tenuto.javascript.outcomes import (
     Limits,
     Outcome,
 )
-from tenuto.model.graph import JavaScript
-from tenuto.model.json import JSON
 
 if TYPE_CHECKING:
     from tenuto.egress.client import EgressClient
-    from tenuto.javascript.messages import Ready
-    from tenuto.javascript.sandbox import Sandbox
+    from tenuto.sandbox.messages import Ready
+    from tenuto.sandbox.sandbox import Sandbox
 
 _TO_END = 1.0
 """Seconds that the sandbox has to end a call whose time is over, before its attempt does."""

@@ -9,7 +9,7 @@ from typing import Protocol, TypeAlias, runtime_checkable
 from msgspec import Struct
 
 from tenuto.model.failure import Failure
-from tenuto.model.graph import BuiltIn
+from tenuto.model.graph import BuiltIn, JavaScript
 from tenuto.model.json import JSON, Object
 
 
@@ -95,3 +95,9 @@ class CodeChecker(Protocol):
 
 Executors: TypeAlias = Mapping[type, Executor]
 """By the type of the node's config: `JavaScript`, `Http`, `DataQuery`."""
+
+
+def code_checker(executors: Executors) -> CodeChecker | None:
+    """What can parse the code of javascript nodes, if any of them can."""
+    found: object = executors.get(JavaScript)
+    return found if isinstance(found, CodeChecker) else None

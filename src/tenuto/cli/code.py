@@ -16,19 +16,18 @@ async def code_checked(sources: Sequence[Source]) -> list[Source]:
     """The same sources, with the problems of their code; without code no process is started."""
     if not any(each.code for each in sources):
         return [*sources]
-    from tenuto.built_in.protocol import CodeChecker
+    from tenuto.built_in.protocol import code_checker
     from tenuto.compose import build_executors
     from tenuto.engine.definitions.code_checks import CodeChecks
     from tenuto.model.graph import JavaScript
     from tenuto.ports import SystemClock
 
-    executor = build_executors()[JavaScript]
-    assert isinstance(executor, CodeChecker)
-    checks = CodeChecks(SystemClock(), executor)
+    executors = build_executors()
+    checks = CodeChecks(SystemClock(), code_checker(executors))
     try:
         return [await _checked(each, checks) for each in sources]
     finally:
-        await executor.close()
+        await executors[JavaScript].close()
 
 
 async def _checked(source: Source, checks: CodeChecks) -> Source:

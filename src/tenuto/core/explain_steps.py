@@ -372,8 +372,9 @@ class Steps(Struct, frozen=True):
         planned = self.plan[key.node].node
         config = planned.config
         if isinstance(config, Executed):
-            is_task = isinstance(config, Task)
-            policy = self.policies.policy(config.task_id) if is_task else NO_POLICY
+            policy = NO_POLICY
+            if isinstance(config, Task):
+                policy = self.policies.policy(config.task_id)
             patience, _ = self.plan.patience_with(planned, config, policy)
             return self._attempt(key, node, task_id_of(config), patience)
         if isinstance(config, SubWorkflow):

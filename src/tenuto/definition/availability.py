@@ -11,8 +11,6 @@ from tenuto.model.graph import Definition, Node
 
 NOT_AVAILABLE = "NOT_AVAILABLE"
 
-_TYPES: dict[type, str] = {}
-
 
 class _Setting(NamedTuple):
     code: str
@@ -44,9 +42,6 @@ def unavailable(definition: Definition) -> tuple[Problem, ...]:
     nodes = root.at("steps" if in_steps else "nodes")
     for index, node in enumerate(definition.graph.nodes):
         place = nodes.at(index)
-        code = _TYPES.get(type(node.config))
-        if code is not None:
-            _refuse(place.at("type"), code, f"`{node.id}`")
         settings = place if in_steps else place.at("config")
         for setting in _SETTINGS:
             if setting.is_used(node):

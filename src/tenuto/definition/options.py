@@ -18,7 +18,7 @@ _FIELDS = Fields(Field("fields", "fields", ListOf(Text()), required=True))
 
 
 class Encrypt:
-    """All values (`true`), or an object whose `fields` lists paths that are encrypted for certain."""
+    """All values (`true`), or an object: its `fields` are paths that are never searchable."""
 
     def read(self, value: JSON, place: Place) -> object:
         if isinstance(value, bool):

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from tenuto.egress.addresses import address_problem, private_problem, url_problem
-from tenuto.egress.allowances import Allowance, Allowances
+from tenuto.egress.allowances import PUBLIC, Allowance, Allowances
 from tenuto.egress.client import EgressClient
-from tenuto.egress.late import LateSender
 from tenuto.egress.request import Answer, NoAnswer, Request
 
 __all__ = [
+    "PUBLIC",
     "Allowance",
     "Allowances",
     "Answer",
     "EgressClient",
-    "LateSender",
     "NoAnswer",
     "Request",
     "address_problem",

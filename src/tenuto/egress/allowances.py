@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from ipaddress import IPv4Network, IPv6Network, ip_network
+from types import MappingProxyType
 from typing import NamedTuple
 
 from tenuto.egress.special_ranges import is_special, plain_address
@@ -76,11 +77,18 @@ def allowance_of(entries: Iterable[str]) -> Allowance:
 class Allowances:
     """The allowance of each tenant."""
 
-    def __init__(self, entries: Mapping[str, Iterable[str]]) -> None:
-        """Tenant → hosts and networks; those of `*` are for every tenant. ValueError."""
+    def __init__(
+        self, entries: Mapping[str, Iterable[str]] = MappingProxyType({}), *, is_all: bool = False
+    ) -> None:
+        """Tenant → hosts and networks; those of `*` are for every tenant. ValueError.
+
+        With `is_all` every tenant may call everything.
+        """
         found = {tenant: allowance_of(each) for tenant, each in entries.items()}
         self._for_all = found.pop(EVERY_TENANT, PUBLIC)
         self._found = {tenant: self._for_all | each for tenant, each in found.items()}
+        if is_all:
+            self._for_all, self._found = EVERYTHING, {}
 
     def of(self, tenant: str) -> Allowance:
         """What a tenant may call beside the public network."""

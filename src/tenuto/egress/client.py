@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from tenuto.egress.allowances import Allowance, Allowances
 from tenuto.egress.redirects import MOST, STATUSES, redirected
 from tenuto.egress.request import Answer, NoAnswer, Request
+from tenuto.ports import Page, Reply
 
 if TYPE_CHECKING:
     from tenuto.egress.http import Cut, HttpSender
@@ -57,6 +58,25 @@ class EgressClient:
         except TimeoutError:
             return NoAnswer("time", f"no answer within {seconds:g} s")
 
+    async def post(
+        self, url: str, headers: Mapping[str, str], body: bytes, seconds: float, *, tenant: str
+    ) -> Reply:
+        """Send for a tenant, and wait for a status; no redirect is followed. It does not raise."""
+        return await self._of(tenant).post(url, headers, body, seconds)
+
+    async def call(
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        body: bytes,
+        *,
+        tenant: str,
+        seconds: float,
+        most: int,
+    ) -> Page:
+        """Post for a tenant, and read the response; no redirect is followed. It does not raise."""
+        return await self._of(tenant).call(url, headers, body, seconds=seconds, most=most)
+
     async def close(self) -> None:
         senders, self._senders = self._senders, {}
         for sender in senders.values():
@@ -72,7 +92,7 @@ class EgressClient:
         follows: Callable[[int], bool],
         may_call: Callable[[str, int], bool],
     ) -> Answer | NoAnswer:
-        sender = self._sender(self._allowances.of(tenant))
+        sender = self._of(tenant)
         for hop in range(MOST + 1):
             answer = _refusal(request.url, may_call) or await sender.exchange(
                 request, most=most, cut=cut
@@ -90,7 +110,8 @@ class EgressClient:
             request = following
         return NoAnswer("redirect", f"more than {MOST} redirects")
 
-    def _sender(self, allowance: Allowance) -> HttpSender:
+    def _of(self, tenant: str) -> HttpSender:
+        allowance = self._allowances.of(tenant)
         sender = self._senders.get(allowance)
         if sender is None:
             from tenuto.egress.http import HttpSender  # noqa: PLC0415 - aiohttp only where used

@@ -34,6 +34,7 @@ Cut: TypeAlias = Callable[[int], int | None]
 _PART = 65_536
 _TO_CONNECT = 30.0
 """Seconds for which a connection is waited for."""
+_NO_CONNECTION = f"cannot connect: no answer within {_TO_CONNECT:g} s"
 _NO_BODY = frozenset({204, 205, 304})
 
 
@@ -98,7 +99,7 @@ class HttpSender:
         try:
             return await self._sent(request, url, headers, most, cut)
         except aiohttp.ServerTimeoutError:
-            return NoAnswer("connection", f"cannot connect: no answer within {_TO_CONNECT:g} s")
+            return NoAnswer("connection", _NO_CONNECTION)
         except (aiohttp.ClientError, OSError, ValueError) as error:
             self._note(request.method, url, error)
             return NoAnswer(_kind_of(error), told(error))
@@ -188,6 +189,8 @@ class HttpSender:
                 self._open_session().request(method, url, allow_redirects=False, **sent) as answer,
             ):
                 return Page(answer.status) if most is None else await _read(answer, most)
+        except aiohttp.ServerTimeoutError:
+            return Page(None, error=_NO_CONNECTION)
         except TimeoutError:
             return Page(None, error=f"no answer within {seconds:g} s")
         except (aiohttp.ClientError, OSError, ValueError) as error:

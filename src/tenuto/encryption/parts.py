@@ -168,7 +168,13 @@ class SealedTurns(_Around):
     ) -> dict[str, StoredInstance]:
         found: dict[str, StoredInstance] = await self._inner.load(instance_ids, known)
         opened = self._values.opened_stored
-        return {id: opened(stored) for id, stored in found.items()}
+        loaded = {id: opened(stored) for id, stored in found.items()}
+        if self._sealing.is_on and known:
+            # Entries without values do not tell whether the instance is sealed; the first one does.
+            unsure = [id for id, stored in loaded.items() if _is_unsure(stored)]
+            for id in await self._sealing.sealed_among(unsure):
+                loaded[id] = replace(loaded[id], is_sealed=True)
+        return loaded
 
     async def _sealed(self, turn: Turn) -> Turn:
         events = await self._events(turn.events, turn.at) if turn.events else turn.events
@@ -534,6 +540,13 @@ WRAPPERS: Final[dict[str, Callable[[Any, Sealing], _Around]]] = {
     "sealed": SealedPatterns,
 }
 """The parts with values in them; all others are those of the store."""
+
+
+def _is_unsure(stored: StoredInstance) -> bool:
+    """Whether only such entries were read as may be without a value."""
+    if stored.is_sealed or stored.state is not None:
+        return False
+    return not stored.tail or stored.tail[0].seq > 1
 
 
 def _mails(values: Values, mail: Sequence[Mail]) -> tuple[Mail, ...]:

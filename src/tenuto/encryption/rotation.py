@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import base64
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, NamedTuple
 
 import msgspec
+from msgspec import Struct
 
 from tenuto.encryption.codec import Codec
 from tenuto.encryption.envelope import MARK, beginnings_of, key_id_of
@@ -40,20 +41,15 @@ _encode = msgspec.json.Encoder().encode
 _decode_wait = msgspec.json.Decoder(SealedWait).decode
 
 
-class Report(NamedTuple):
+class Report(Struct, frozen=True, kw_only=True):
     """The encrypted values of a store."""
 
-    by_key: dict[str, int]
+    by_key: Mapping[str, int]
     """How many there are of each key."""
     resealed: int = 0
     """How many were encrypted again."""
-    unreadable: dict[str, int] = {}
+    unreadable: Mapping[str, int] = {}
     """How many of each key this process cannot open."""
-
-    @property
-    def left(self) -> int:
-        """How many are not encrypted with the current key, or could not be opened."""
-        return sum(self.unreadable.values())
 
 
 class Progress(NamedTuple):
@@ -75,7 +71,7 @@ async def status(store: Store, told: Callable[[Progress], None] = lambda _: None
 
     for column in SEALED_COLUMNS:
         await _each_page(store, column, count, told)
-    return Report(dict(by_key))
+    return Report(by_key=dict(by_key))
 
 
 async def reencrypt(
@@ -89,13 +85,13 @@ async def reencrypt(
     await store.sealed.use([current])
     resealed = 0
     before = await store.sealed.keys()
-    report = Report({})
+    report = Report(by_key={})
     for _ in range(PASSES):
         run = _Run(store, codec, current)
         for column in SEALED_COLUMNS:
             await _each_page(store, column, run.reseal, told, page)
         resealed += run.resealed
-        report = Report(dict(run.by_key), resealed, dict(run.unreadable))
+        report = Report(by_key=dict(run.by_key), resealed=resealed, unreadable=dict(run.unreadable))
         if not run.overtaken:
             break
     gone = [key for key in before if key != current and not report.by_key.get(key)]
@@ -206,6 +202,8 @@ async def look_back_again(store: Store) -> list[str]:
     """Let waits look back whose keys were missing and are here again; returns those keys."""
     codec = codec_of(store)
     known = () if codec is None else codec.ids
+    if not known:
+        return []
     back = [key for key in await store.sealed.missed() if key in known]
     for key in back:
         await store.sealed.look_again(key, beginnings_of(key))

@@ -20,6 +20,7 @@ from tenuto.encryption.codec import Codec
 from tenuto.encryption.envelope import MARK, is_sealed
 from tenuto.encryption.errors import CannotOpen
 from tenuto.model.events import Event
+from tenuto.model.failure import LastError
 from tenuto.model.json import JSON
 from tenuto.model.log import LogRow
 from tenuto.store.parts.dead_letters import DeadLetterRow
@@ -155,7 +156,9 @@ class Values:
                 cancellation=self.opened(row.cancellation, about),
             )
         except CannotOpen as error:
-            said = {"code": error.code, "message": error.message}
+            said = LastError(
+                code=error.code, message=error.message, step_id=None, at=row.updated_at
+            )
             return replace(row, output=None, last_error=_encode(said), cancellation=None)
 
     def opened_stored(self, stored: StoredInstance) -> StoredInstance:

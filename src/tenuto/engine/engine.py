@@ -309,13 +309,15 @@ class Engine:
         content_hash: bytes = b"",
         tenant: str = "default",
         needs_definition: bool = False,
+        is_sealed: bool = False,
     ) -> Answer:
         """Start an instance; answered once it is durable.
 
-        NotFound where it `needs_definition`, and that was removed before.
+        NotFound where it `needs_definition`, and that was removed before. `is_sealed`: its values
+        are encrypted, whatever its definition says.
         """
         self._refuse_unless_working()
-        if plan.encrypts and not can_seal(self.store):
+        if (plan.encrypts or is_sealed) and not can_seal(self.store):
             raise no_keys()
         await self.usage.refuse_start(tenant)
         chosen = instance_id or self.ids.instance_id(self.clock.now())
@@ -325,6 +327,7 @@ class Engine:
             key=key,
             content_hash=content_hash,
             needs_definition=needs_definition,
+            is_sealed=is_sealed,
         )
         return await self.turns.ask(chosen, started, facts)
 

@@ -65,8 +65,9 @@ class Settings(Struct, frozen=True, kw_only=True):
     """The folder of SQLite files that data queries may read: `<data_folder>/<tenant>/<file>`; None:
     data sources are databases on servers alone."""
     private_networks: Mapping[str, tuple[str, ...]] = {}
-    """Hosts and networks of no public network that http nodes and code may call, by tenant:
-    `erp.internal`, `*.corp.example`, `10.1.0.0/16`. Those of `*` are for every tenant."""
+    """Hosts and networks of no public network that http nodes, code, webhooks, callbacks and
+    pushed tasks of a tenant may call: `erp.internal`, `*.corp.example`, `10.1.0.0/16`. Those of `*`
+    are for every tenant."""
     host_limits: Mapping[str, HostLimits] = {}
     """Limits of the hosts that http nodes call, by name: `api.example.com`, `*.example.com`, `*`.
     They hold for each tenant by itself."""
@@ -116,5 +117,9 @@ class Settings(Struct, frozen=True, kw_only=True):
             raise ValueError(f"threads is from 1 to {_MOST}")
         if not 1 <= self.store_connections <= _MOST:
             raise ValueError(f"store_connections is from 1 to {_MOST}")
-        Allowances(self.private_networks)
+        self.allowances()
         Allowances(self.private_databases)
+
+    def allowances(self, *, is_all: bool = False) -> Allowances:
+        """What tenants may call beside the public network; with `is_all` everything."""
+        return Allowances(self.private_networks, is_all=is_all)

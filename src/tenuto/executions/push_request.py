@@ -115,6 +115,7 @@ class PushSender:
             declared.url or "",
             headers,
             body,
+            tenant=tenant,
             seconds=task.timeout or DEFAULT_TIMEOUT.total_seconds(),
             most=self._most_bytes,
         )

@@ -67,9 +67,9 @@ def of_breakers(counts: Mapping[str, int]) -> Iterator[Metric]:
 
 
 def of_targets(
-    breakers: Mapping[tuple[str, str], int],
-    waiting: Mapping[tuple[str, str], int],
-    under_way: Mapping[str, int],
+    breakers: Labelled,
+    waiting: Labelled,
+    under_way: Labelled,
 ) -> Iterator[Metric]:
     """Hosts of http nodes and data sources, counted by kind."""
     yield gauges(
@@ -88,7 +88,7 @@ def of_targets(
         "tenuto_requests_under_way",
         "Requests of steps that are not answered yet.",
         ("kind",),
-        {(kind,): count for kind, count in under_way.items()},
+        under_way,
     )
 
 

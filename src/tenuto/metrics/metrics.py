@@ -56,7 +56,11 @@ class Metrics:
         self.loop_lag = LoopLag(engine.clock)
         gate = engine.gate
         self.sources: list[Source] = [
-            lambda: of_targets(gate.breakers(), gate.waiting(), gate.under_way())
+            lambda: of_targets(
+                breakers=gate.breakers(),
+                waiting=gate.waiting(),
+                under_way=gate.under_way(),
+            )
         ]
         engine.listen(self.steps.heard)
 

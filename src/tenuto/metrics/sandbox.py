@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from prometheus_client.core import Metric
 
-from tenuto.javascript.messages import Ready
-from tenuto.javascript.outcomes import Figures
 from tenuto.metrics.families import counter, counters, gauge, gauges
+from tenuto.sandbox.messages import Ready
+from tenuto.sandbox.outcomes import Figures
 
 
 def of_sandbox(figures: Figures, ready: Ready | None) -> Iterator[Metric]:

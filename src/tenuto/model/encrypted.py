@@ -11,10 +11,15 @@ def is_encrypted(encrypt: JSON, path: str) -> bool:
         encrypt = encrypt.get("fields")
     if not isinstance(encrypt, list):
         return bool(encrypt)
-    names = path.removeprefix("ctx.").split(".")
+    names = _names(path)
     for each in encrypt:
-        parts = str(each).removeprefix("ctx.").split(".")
+        parts = _names(str(each))
         length = min(len(parts), len(names))
         if parts[:length] == names[:length]:
             return True
     return False
+
+
+def _names(path: str) -> list[str]:
+    """The names of a path below `ctx`: `items[0].id` has three."""
+    return path.removeprefix("ctx.").replace("[", ".").replace("]", "").split(".")

@@ -12,6 +12,7 @@ import asyncio
 import logging
 import math
 from collections import Counter, deque
+from contextlib import suppress
 from functools import cached_property, partial
 from typing import NamedTuple, TypeAlias
 
@@ -25,9 +26,7 @@ from tenuto.targets.names import kind_of, name_of
 from tenuto.targets.state import (
     DEFAULT_CONCURRENCY,
     FORGOTTEN_AFTER,
-    BreakerState,
     Hindrance,
-    Obstacle,
     Policy,
     TargetState,
     allowed,
@@ -180,9 +179,10 @@ class Gate:
         try:
             return await answer
         except asyncio.CancelledError:
-            # It may have been admitted in the same moment.
+            # It may have been admitted, or left out, in the same moment.
             if answer.cancelled():
-                target.waiting.remove(waiter)
+                with suppress(ValueError):
+                    target.waiting.remove(waiter)
             elif isinstance(admitted := answer.result(), Passage):
                 self.leave(admitted, is_well=None)
             raise
@@ -220,7 +220,7 @@ class Gate:
             if waiter.place is not None and waiter.place[0] == instance_id
         }
 
-    def breakers(self) -> Counter[tuple[str, BreakerState]]:
+    def breakers(self) -> Counter[tuple[str, ...]]:
         """Kind of target and state of its breaker → how many, as far as this process knows."""
         now = self._now()
         return Counter(
@@ -228,19 +228,19 @@ class Gate:
             for key, target in self._targets.items()
         )
 
-    def waiting(self) -> Counter[tuple[str, Obstacle]]:
+    def waiting(self) -> Counter[tuple[str, ...]]:
         """Kind of target and obstacle → how many requests of this process wait."""
-        found = Counter[tuple[str, Obstacle]]()
+        found = Counter[tuple[str, ...]]()
         for key, target in self._targets.items():
             if target.waiting and target.hindrance is not None:
                 found[kind_of(key), target.hindrance.obstacle] += len(target.waiting)
         return found
 
-    def under_way(self) -> Counter[str]:
+    def under_way(self) -> Counter[tuple[str, ...]]:
         """Kind of target → how many requests of this process are under way."""
-        found = Counter[str]()
+        found = Counter[tuple[str, ...]]()
         for key, target in self._targets.items():
-            found[kind_of(key)] += target.under_way
+            found[kind_of(key),] += target.under_way
         return found
 
     def open_breakers(self, tenant: str) -> dict[str, TargetState]:
@@ -282,11 +282,15 @@ class Gate:
             and target.known.open_until is None
         )
 
-    def _admit(self, key: TargetKey, target: _Target, sent_at: int) -> None:
-        waiter = target.waiting.popleft()
-        if not waiter.answer.done():
-            target.under_way += 1
-            waiter.answer.set_result(Passage(key, sent_at))
+    def _admit(self, key: TargetKey, target: _Target, sent_at: int) -> bool:
+        """Admit the first request that was not cancelled; False if there is none."""
+        while target.waiting:
+            waiter = target.waiting.popleft()
+            if not waiter.answer.done():
+                target.under_way += 1
+                waiter.answer.set_result(Passage(key, sent_at))
+                return True
+        return False
 
     # -- the shared state
 
@@ -335,14 +339,13 @@ class Gate:
         target.unrecorded -= len(outcomes)
         found = target.next
         target.known, target.share, target.share_at = found.state, found.share, found.share_at
-        for number in range(found.admitted):
-            if not target.waiting:
-                if number == 0 and found.state.probe_at == found.at:
-                    # The request that would have been the probe was cancelled.
-                    target.heard(_Outcome(found.at, None))
-                    target.called.set()
-                break
-            self._admit(key, target, found.at)
+        admitted = 0
+        while admitted < found.admitted and self._admit(key, target, found.at):
+            admitted += 1
+        if found.admitted > admitted == 0 and found.state.probe_at == found.at:
+            # The request that would have been the probe was cancelled.
+            target.heard(_Outcome(found.at, None))
+            target.called.set()
         self._look_at_waiters(target)
 
     def _changed(

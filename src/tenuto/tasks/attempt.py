@@ -185,9 +185,7 @@ class Attempt:
         )
 
     def work(self, begin: Callable[..., None]) -> Awaitable[object]:
-        """What an asynchronous task does; `begin` counts its time, of one that waits later."""
-        if not self.queues:
-            begin(self)
+        """What an asynchronous task does; `begin` counts the time of one that has waited."""
         if self.executor is not None:
             return self.executor.run(self._call(begin))
         binding = self.task.binding

@@ -51,6 +51,7 @@ from tenuto.tasks.function import TaskFunction
 from tenuto.tasks.output import Result, delay_ms, to_json
 from tenuto.tasks.parent_pipes import ParentPipes
 from tenuto.tasks.project_folders import import_from
+from tenuto.tasks.redactor import Redactor
 from tenuto.tasks.undo import Undo
 
 
@@ -147,7 +148,13 @@ class Writer:
             self._parent.say(Wrote([replace(each, ticks=each.ticks - now) for each in lines]))
 
 
+_redactor = Redactor(SystemClock().ticks)
+"""Keeps secrets out of what tasks print to the streams of the service."""
+
+
 def _perform(parent: Parent, order: Run, writer: Writer | None) -> Done | Failed:
+    for value in order.secret_values:
+        _redactor.remember("", "", value)
     if writer is not None:
         CAPTURE.begin()
         CURRENT.set(writer)

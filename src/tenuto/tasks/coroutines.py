@@ -131,6 +131,7 @@ class Coroutines:
             if queue and not self._is_waking:
                 self._wake()
             attempt.runner = runner
+            self._begin_unless_it_waits(attempt)
             # Reset for each: a task that it leaves behind must not write for the next one.
             token = CURRENT.set(attempt) if attempt.is_captured else None
             try:
@@ -153,6 +154,10 @@ class Coroutines:
             if runner.cancelling() or contextvars.copy_context() != fresh:
                 return False
         return True
+
+    def _begin_unless_it_waits(self, attempt: Attempt) -> None:
+        if not attempt.queues:
+            self._begin(attempt)
 
     def _settle_unless_loop_ends(self, attempt: Attempt, error: BaseException) -> None:
         """The runner was cancelled from outside: by the task itself, or by the end of the loop.

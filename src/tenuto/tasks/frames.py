@@ -46,6 +46,8 @@ class Run(Struct, frozen=True, kw_only=True, tag="run"):
     """Whether the child sends the lines that the task logs and prints."""
     log_level: int = logging.WARNING
     """That of the parent's root logger."""
+    secret_values: tuple[str, ...] = ()
+    """The values of secrets in the input, which the child prints nowhere."""
 
 
 class Stop(Struct, frozen=True, tag="stop"):

@@ -267,6 +267,7 @@ class Lane:
             traceparent=facts.traceparent,
             keeps_lines=attempt.keeps_lines,
             log_level=logging.getLogger().level,
+            secret_values=attempt.secret_values,
         )
 
     def _ordered_child(self, attempt: Attempt, attentive: _Attentive) -> Child:

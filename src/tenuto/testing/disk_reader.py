@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from tenuto.encryption.store import encrypt
 from tenuto.engine.bounds import WITHOUT_THREADS
 from tenuto.engine.definitions.plans import Plans
 from tenuto.engine.turns.draft import Draft
@@ -17,6 +18,7 @@ from tenuto.model.json import JSON, Object
 from tenuto.ports import SystemClock
 from tenuto.store.memory import MemoryDisk, MemoryStore
 from tenuto.store.parts.waits import WaitRow
+from tenuto.testing.kit_codec import KIT_CODEC
 from tenuto.workspace.history import history_view
 
 T = TypeVar("T")
@@ -29,7 +31,7 @@ class DiskReader:
 
     def __init__(self, disk: MemoryDisk) -> None:
         self._disk = disk
-        self._store = MemoryStore(disk)
+        self._store = encrypt(MemoryStore(disk), KIT_CODEC)
         self._known: dict[str, Held] = {}
         self._loader = Loader(
             self._store, Plans(self._store, SystemClock(), bounds=WITHOUT_THREADS)

@@ -36,6 +36,7 @@ from tenuto.testing.lives import Lives
 from tenuto.testing.orders import orders
 from tenuto.testing.process import World
 from tenuto.testing.seeded_ids import SeededIds
+from tenuto.testing.stubs import Stub
 from tenuto.testing.task_mocks import Named, TaskMocks
 from tenuto.testing.unrest import Unrest
 from tenuto.testing.virtual_clock import BEGIN, Wall
@@ -111,6 +112,7 @@ class Engine:
         self._schedules: list[Mapping[str, JSON]] = []
         self._ids_by_key: dict[str, str] = {}
         self._calendars: list[Mapping[str, JSON]] = []
+        self._secrets: dict[str, tuple[str, Sequence[str] | None]] = {}
         for each in calendars:
             self.calendar(each)
 
@@ -144,6 +146,15 @@ class Engine:
         """
         self.tasks.stub(task, outcomes, read_length("takes", takes))
 
+    def stub_step(self, step: str, *outcomes: object, takes: Length = _NO_TIME) -> None:
+        """Let a javascript, http or dataQuery step do something else, as `stub` does for a task.
+
+        A function gets the input of the step: the `input` of code, the request of http, the
+        arguments of a query. Code without `allowHosts` and without a stub runs for real; the
+        other steps fail without one (`NOT_STUBBED`).
+        """
+        self.tasks.built_in.stubs[step] = Stub(outcomes, read_length("takes", takes))
+
     def deploy(self, definition: Definition) -> int:
         """Save a definition and return its version."""
         self._deployed.append(definition)
@@ -157,6 +168,11 @@ class Engine:
         assert saved is not None
         self._schedules.append(document)
         return saved
+
+    def secret(self, name: str, value: str, *, destinations: Sequence[str] | None = None) -> None:
+        """Store a secret: attempts of steps that name it get its value."""
+        self._secrets[name] = value, destinations
+        self.lives.ask(lambda app: app.secrets.put(name, value, destinations=destinations))
 
     def calendar(self, document: Mapping[str, JSON]) -> int:
         """Save a calendar and return its version: durations beside its id count its working time.
@@ -310,6 +326,8 @@ class Engine:
             seed=self._seed,
             calendars=self._calendars,
         )
+        for name, (value, destinations) in self._secrets.items():
+            twin.secret(name, value, destinations=destinations)
         for definition in self._deployed:
             twin.deploy(definition)
         for document in self._schedules:

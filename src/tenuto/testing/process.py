@@ -20,6 +20,7 @@ from tenuto.store.memory import MemoryDisk, MemoryStore
 from tenuto.tasks.runner import Report
 from tenuto.testing.fault_plan import Fault
 from tenuto.testing.faulty_store import FaultyStore
+from tenuto.testing.kit_codec import KIT_CODEC
 from tenuto.testing.seeded_ids import SeededIds
 from tenuto.testing.task_mocks import TaskMocks
 from tenuto.testing.turn_notes import note
@@ -86,6 +87,8 @@ class Process:
             ids=world.ids,
             tasks=world.tasks,
             sender=Unsent(),
+            executors=world.tasks.built_in.executors,
+            encryption=KIT_CODEC,
         )
         self._is_watched = False
         self._before_results: set[asyncio.Task[Any]] = set()

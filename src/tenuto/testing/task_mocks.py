@@ -15,6 +15,7 @@ from tenuto.model.errors import TenutoError
 from tenuto.tasks.context import Context
 from tenuto.tasks.function import TaskFunction
 from tenuto.tasks.registry import DEFAULT_REGISTRY, Registry
+from tenuto.testing.built_in_mocks import BUILT_IN_TASKS, BuiltInMocks
 from tenuto.testing.calls import Call
 from tenuto.testing.stubs import Stub, called
 from tenuto.testing.virtual_loop import VirtualLoop
@@ -39,6 +40,8 @@ class TaskMocks(Registry):
         self._stubs: dict[str, Stub] = {}
         self._watched: dict[str, tuple[TaskFunction[..., Any], TaskFunction[..., Any]]] = {}
         self._crash: tuple[str, When] | None = None
+        self.built_in = BuiltInMocks(self)
+        """Does the work of javascript, http and dataQuery steps."""
 
     def get(self, name: str) -> TaskFunction[..., Any] | None:
         real = super().get(name)
@@ -55,6 +58,9 @@ class TaskMocks(Registry):
         for task in self._tasks.values():
             twin.add(task)
         twin._stubs.update({name: stub.again() for name, stub in self._stubs.items()})
+        twin.built_in.stubs.update(
+            {name: stub.again() for name, stub in self.built_in.stubs.items()}
+        )
         return twin
 
     def stub(self, task: Named, outcomes: tuple[object, ...], takes: timedelta) -> None:
@@ -84,6 +90,8 @@ class TaskMocks(Registry):
                 self.add(task)
             return task.name
         name = task if isinstance(task, str) else getattr(task, "__name__", repr(task))
+        if isinstance(task, str) and task in BUILT_IN_TASKS:
+            return task
         if not isinstance(task, str) or name not in self:
             near = self.nearest(name)
             hint = f"Did you mean {' or '.join(near)}?" if near else "Put @task above its function."
@@ -120,12 +128,18 @@ class TaskMocks(Registry):
             input=given,
             at=self.now(),
         )
-        self.calls.append(call)
-        if self._crash == (real.name, "before"):
-            await self._die()
         stub = self._stubs.get(real.name)
+        return await self.watch(
+            call, lambda: stub.play(ctx, given) if stub else called(real, ctx, given)
+        )
+
+    async def watch(self, call: Call, work: Callable[[], Awaitable[object]]) -> object:
+        """What `work` gives, which is the work of a call; it is recorded, and may crash."""
+        self.calls.append(call)
+        if self._crash == (call.task, "before"):
+            await self._die()
         try:
-            value = await (stub.play(ctx, given) if stub else called(real, ctx, given))
+            value = await work()
         except GeneratorExit:
             raise
         except BaseException:

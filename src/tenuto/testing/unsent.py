@@ -11,7 +11,7 @@ class Unsent:
     """Sends nothing, and says that it arrived."""
 
     async def post(
-        self, url: str, headers: Mapping[str, str], body: bytes, seconds: float
+        self, url: str, headers: Mapping[str, str], body: bytes, seconds: float, *, tenant: str
     ) -> Reply:
         return Reply(202)
 

@@ -42,6 +42,7 @@ class WrappedStore(Store):
         self.lanes = inner.lanes
         self.is_shared = inner.is_shared
         self.beat_every = inner.beat_every
+        self.around = inner.around
 
     async def called(self, call: Call) -> Any:  # noqa: ANN401 - whatever the verb returns
         """Do the call, and return its result."""

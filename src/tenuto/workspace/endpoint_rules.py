@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from datetime import datetime
 
-from tenuto.egress import private_problem, url_problem
+from tenuto.egress import Allowance, private_problem, url_problem
 from tenuto.engine.outbox.signatures import secret_problem
 from tenuto.expr import ExpressionSyntaxError, compile_expression
 from tenuto.model.checks import length_problems, moment_problem
@@ -22,14 +22,14 @@ _PATTERN = re.compile(rf"(?:{_WORD}|\*\*?)(?:\.(?:{_WORD}|\*\*?))*\Z")
 _EVENT = frozenset({"event"})
 
 
-def url_problems(url: object, path: str, *, may_be_private: bool) -> list[Problem]:
+def url_problems(url: object, path: str, allowance: Allowance) -> list[Problem]:
     """Problems of an address."""
     if not isinstance(url, str):
         return [_problem("TEN-2301", path, f"{url!r} is no URL")]
     problem = url_problem(url)
     if problem is not None:
         return [_problem("TEN-2301", path, f"the URL cannot be used: {problem}")]
-    private = None if may_be_private else private_problem(url)
+    private = private_problem(url, allowance)
     return [] if private is None else [_problem("TEN-2302", path, private)]
 
 

@@ -206,6 +206,7 @@ async def begin_rerun(
         content_hash=content_hash,
         tenant=tenant,
         needs_definition=True,
+        is_sealed=rerun.is_sealed,
     )
     raise_rejection(answer)
     return answer

@@ -272,11 +272,12 @@ class StoredWorkspace(ABC):
 
     def _listeners(self, kind: type[_Listeners]) -> _Listeners:
         source = self.source
+        allowances = source.settings.allowances(is_all=source.settings.private_webhooks)
         return kind(
             source.store,
             source.clock,
             source.ids,
-            may_be_private=source.settings.private_webhooks,
+            allowance=allowances.of(self.tenant),
             changed=self._listeners_changed,
             hastened=self._listener_hastened,
             tenant=self.tenant,

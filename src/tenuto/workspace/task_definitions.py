@@ -11,6 +11,7 @@ import msgspec
 from tenuto.definition import check
 from tenuto.definition.lone_task import RUNS, workflow_of
 from tenuto.definition.schemas import schema_problems
+from tenuto.egress import Allowance
 from tenuto.engine.definitions.declared_tasks import tag_of, with_registered
 from tenuto.engine.engine import Engine
 from tenuto.engine.outbox.signatures import new_secret
@@ -67,7 +68,8 @@ class TaskDefinitions:
         self._seen = engine.store.seen_by(tenant)
         self._known = engine.declared_tasks
         self._clock = engine.clock
-        self._may_be_private = engine.settings.private_targets
+        allowances = engine.settings.allowances(is_all=engine.settings.private_targets)
+        self._allowance = allowances.of(tenant)
         self._tenant = tenant
 
     async def add(self, task: TaskDefinition) -> Declared:
@@ -253,7 +255,7 @@ class TaskDefinitions:
     def _refuse(self, task: TaskDefinition) -> None:
         # A struct that a program made was not checked; every reader of the row would refuse it.
         converted(task, TaskDefinition, "the task cannot be declared", code="TEN-2603")
-        problems = _problems(task, may_be_private=self._may_be_private)
+        problems = _problems(task, self._allowance)
         if problems:
             raise InvalidInput(f"the task {task.id[:80]!r} cannot be declared", problems)
 
@@ -298,7 +300,7 @@ def declared(row: TaskRow) -> Declared:
     )
 
 
-def _problems(task: TaskDefinition, *, may_be_private: bool) -> list[Problem]:
+def _problems(task: TaskDefinition, allowance: Allowance) -> list[Problem]:
     if _ID.match(task.id) is None:
         return [_problem("$.id", "an id has up to 120 letters, digits and any of _ . : -")]
     # What a step may say of these, a task may.
@@ -323,7 +325,7 @@ def _problems(task: TaskDefinition, *, may_be_private: bool) -> list[Problem]:
         if task.url is None:
             found.append(_problem("$.url", "a task that is pushed needs the address"))
         else:
-            found += url_problems(task.url, "$.url", may_be_private=may_be_private)
+            found += url_problems(task.url, "$.url", allowance)
         found += secret_problems(task.secret)
     return found
 

@@ -93,7 +93,9 @@ def line_view(row: TaskLogRow, index: int, line: LogLine) -> Object:
     if line.stream is not None:
         view["stream"] = line.stream
     if line.level is not None:
-        view |= {"level": line.level, "logger": line.logger}
+        # The console of code has no logger, and a worker may send a text alone.
+        named = {"level": line.level, "logger": line.logger}
+        view |= {name: value for name, value in named.items() if value is not None}
     if line.dropped:
         view["dropped"] = line.dropped
     return view

@@ -11,6 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from tenuto.definition.report import did_you_mean
+from tenuto.egress import PUBLIC, Allowance
 from tenuto.engine.confirmed_write import confirmed_write
 from tenuto.engine.definitions.listener_rows import hears_inbox, level_heard
 from tenuto.engine.outbox.endpoints import Endpoint, Health, encoded, endpoint_of, health_of
@@ -60,7 +61,7 @@ class _Listeners:
         clock: Clock,
         ids: Ids,
         *,
-        may_be_private: bool = False,
+        allowance: Allowance = PUBLIC,
         changed: Callable[[], None] = lambda: None,
         hastened: Callable[[str], None] = lambda _: None,
         tenant: str = DEFAULT_TENANT,
@@ -69,6 +70,8 @@ class _Listeners:
     ) -> None:
         """`changed` is called when a listener was added, changed or enabled.
 
+        `allowance`: what may be called beside the public network.
+
         `hastened` is called with the id of one whose deliveries are to be tried at once.
 
         `adding` is held while one is counted and added, so that the quota holds.
@@ -76,7 +79,7 @@ class _Listeners:
         self._store = store
         self._clock = clock
         self._ids = ids
-        self._may_be_private = may_be_private
+        self._allowance = allowance
         self._changed = changed
         self._hastened = hastened
         self._tenant = tenant
@@ -267,7 +270,7 @@ class Webhooks(_Listeners):
         _refuse(
             "the webhook cannot be kept",
             [
-                *url_problems(url, "$.url", may_be_private=self._may_be_private),
+                *url_problems(url, "$.url", self._allowance),
                 *pattern_problems(wanted),
                 *secret_problems(secret),
                 *text_problems(description=description),
@@ -305,7 +308,7 @@ class Subscriptions(_Listeners):
         _refuse(
             "the subscription cannot be kept",
             [
-                *url_problems(callback_url, "$.callbackUrl", may_be_private=self._may_be_private),
+                *url_problems(callback_url, "$.callbackUrl", self._allowance),
                 *pattern_problems(wanted),
                 *filter_problems(filter),
                 *expiry_problems(expiration_time, self._clock.now()),

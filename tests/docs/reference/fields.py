@@ -106,14 +106,11 @@ def _not_run_options() -> Iterator[str]:
 def _node(row: AnyNodeType) -> str:
     handles = row.handles(_sample(row))
     named = [f"`{each}`" if " " not in each else each for each in (*handles, "error")]
-    code = availability._TYPES.get(row.make)
     parts = [
         f"## `{row.tag}` (`{row.step}`)\n",
         f"{one_line(row.make.__doc__)} "
         + (f"Handles: {', '.join(named)}.\n" if handles else "It has no handles.\n"),
     ]
-    if code is not None:
-        parts.append(_not_run(code))
     if row.fields.all:
         parts.append(_table(row.fields, row.make))
     parts += [

@@ -129,7 +129,7 @@ async def test_text_of_a_payload_is_never_filled_in() -> None:
         output, _ = await run(app, flow({"text": "{{ctx.input.x}}"}), {"x": "{{secrets.KEY}}"})
         assert output == "{{secrets.KEY}}"
         document: Object = flow(None)
-        del document["steps"][0]["input"]  # type: ignore[index, call-overload, arg-type, union-attr]
+        del document["steps"][0]["input"]  # type: ignore[index, arg-type, union-attr]
         output, _ = await run(app, document, {"text": "{{secrets.KEY}}"})
         assert output == "{{secrets.KEY}}"
 
@@ -195,7 +195,7 @@ async def test_a_cancelled_attempt_that_waits_for_its_secret_never_begins() -> N
             await held.wait()
             return await fill(*args)
 
-        app.engine.secrets.fill = slowly  # type: ignore[method-assign]
+        app.engine.secrets.fill = slowly  # type: ignore[method-assign, assignment]
         await app.deploy(flow(AUTH))
         instance = await app.start("flow", {})
         await instance.cancel("enough")
@@ -329,3 +329,43 @@ async def test_without_keys_nothing_is_stored_and_nothing_is_read() -> None:
     world = await opened()
     await world.store.secrets.put(row)
     assert await world.fill({"auth": "{{secrets.KEY}}"}, None) == "SECRET_UNREADABLE"
+
+
+async def test_a_whole_url_may_be_a_secret_and_a_part_of_a_host_may_not() -> None:
+    world = await opened()
+    url = "https://hooks.example.com/T000/B000/secret-part"
+    for name, value in (("KEY", VALUE), ("URL", url)):
+        sealed = world.ring.seal(value.encode(), about("default", name))
+        row = SecretRow(
+            tenant="default",
+            name=name,
+            sealed=sealed,
+            destinations=("hooks.example.com",),
+            changed_at=NOON,
+        )
+        await world.store.secrets.put(row)
+
+    async def code(text: str, *at: int) -> str:
+        order = StartAttempt(
+            node="a",
+            iteration="",
+            attempt=1,
+            task_id="@http",
+            input={"url": text, "auth": "{{secrets.KEY}}"},
+            idempotency_key="k",
+            timeout=timedelta(minutes=1),
+            heartbeat_timeout=None,
+            handles=(),
+            secrets=(
+                SecretPlace(("auth",), 0, "KEY"),
+                *(SecretPlace(("url",), n, "URL") for n in at),
+            ),
+        )
+        found = await world.secrets.fill("default", order, Http(url="https://x"))
+        return found.code if isinstance(found, Failure) else str(found.value)
+
+    assert url in await code("{{secrets.URL}}", 0)
+    assert await code("https://{{secrets.URL}}/x", 8) == "SECRET_NOT_ALLOWED"
+    assert await code("https://a.{{secrets.URL}}/x", 10) == "SECRET_NOT_ALLOWED"
+    assert "hooks.example.com/" in await code("https://hooks.example.com/{{secrets.URL}}", 26)
+    assert await code("https://evil.example.com/{{secrets.URL}}", 25) == "SECRET_NOT_ALLOWED"

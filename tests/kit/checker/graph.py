@@ -29,6 +29,8 @@ _STEP_TYPES = {
     "APPROVAL": "approval",
     "LOOP": "loop",
 }
+_EXECUTED = frozenset({"task", "http", "dataQuery", "javascript"})
+CODE_TIMEOUT_MS = 30_000
 _RUNS_OUTSIDE = frozenset({"task", "http", "dataQuery", "javascript", "subWorkflow"})
 _NO_HANDLES = frozenset({"end", "terminate"})
 
@@ -123,14 +125,26 @@ class Node:
         given = self.config.get("timeout")
         if given is not None:
             return duration_ms(given["duration"] if isinstance(given, dict) else given)
-        return TASK_TIMEOUT_MS if self.type == "task" else None
+        return self._usual_timeout_ms
+
+    @property
+    def is_executed(self) -> bool:
+        """Whether its work is done in attempts, by a task or by the engine itself."""
+        return self.type in _EXECUTED
+
+    @property
+    def _usual_timeout_ms(self) -> int | None:
+        if not self.is_executed:
+            return None
+        return CODE_TIMEOUT_MS if self.type == "javascript" else TASK_TIMEOUT_MS
 
     def timed_out_at(self, ordered_at: int) -> int | None:
         """When what was ordered then has taken too long."""
         given = self.config.get("timeout")
         if given is not None:
             return end_of(given, ordered_at)
-        return ordered_at + TASK_TIMEOUT_MS if self.type == "task" else None
+        usual = self._usual_timeout_ms
+        return None if usual is None else ordered_at + usual
 
     @property
     def concurrency(self) -> int:

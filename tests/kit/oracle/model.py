@@ -314,7 +314,7 @@ class Model:
             self._finish(node, "SKIPPED", tuple(node.plan.passed_over))
             return
         match node.plan.type:
-            case "task":
+            case "task" | "javascript" | "http" | "dataQuery":
                 self._try(node)
             case "delay":
                 node.status = "WAITING"

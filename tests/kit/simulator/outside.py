@@ -52,7 +52,7 @@ class Outside:
         self._random = random
 
     async def post(
-        self, url: str, headers: Mapping[str, str], body: bytes, seconds: float
+        self, url: str, headers: Mapping[str, str], body: bytes, seconds: float, *, tenant: str
     ) -> Reply:
         ear = self._ears[url]
         await asyncio.sleep(self._random.choice(_WAY))

@@ -210,6 +210,7 @@ class Process:
             sender=self._outside if self._scenario.ears else None,
             decide=self._decide,
             notes=self._scenario.poison,
+            executors=tasks.executors(),
         )
         engine.policies.calendars = Calendars()
         engine.listen(_in_order())

@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
+from tenuto.built_in.protocol import Call, Executors
 from tenuto.model.errors import TaskError
+from tenuto.model.graph import DataQuery, Http, JavaScript
+from tenuto.model.json import JSON
 from tenuto.tasks.context import Context
 from tenuto.tasks.function import TaskFunction
 from tenuto.tasks.output import Result
@@ -17,6 +20,8 @@ from tests.kit.workload import TASKS, Behaviour, Behaviours, behaviour_of
 
 class ScriptedTasks:
     """The tasks of one process; what they do depends on the instance, the node and the try."""
+
+    queues = False
 
     def __init__(
         self, clock: VirtualClock, ledgers: Ledgers, behaviours_of: Callable[[str], Behaviours]
@@ -30,6 +35,24 @@ class ScriptedTasks:
         for name in (*names, "undo"):
             registry.add(TaskFunction(self._run, name=name))
         return registry
+
+    def executors(self) -> Executors:
+        """The same for steps whose work the engine does itself."""
+        return {JavaScript: self, Http: self, DataQuery: self}
+
+    async def run(self, call: Call) -> JSON:
+        done = await self._run(
+            Context(
+                instance_id=call.instance_id,
+                step_id=call.step_id,
+                attempt=call.attempt,
+                idempotency_key=call.idempotency_key,
+            )
+        )
+        output: JSON = done.output
+        return output
+
+    async def close(self) -> None: ...
 
     async def _run(self, ctx: Context) -> Result:
         instance, node = ctx.instance_id, ctx.step_id

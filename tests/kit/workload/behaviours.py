@@ -43,7 +43,7 @@ def plan_behaviours(
     """The table for a document; `calm` leaves out what runs into a time limit."""
     table: dict[tuple[str, int], Behaviour] = {}
     for place, node in enumerate(read(document).nodes.values()):
-        if node.type != "task":
+        if not node.is_executed:
             continue
         names = [node.id]
         if node.loop is not None:
@@ -53,7 +53,7 @@ def plan_behaviours(
             # Of many iterations one is enough to fail a loop.
             percent = failing_percent if node.loop is None else failing_percent // 2
             _plan_node(node, place, chooser, percent, calm=calm, name=name, table=table)
-            if not calm:
+            if not calm and node.type == "task":
                 _plan_delays(name, random.Random(f"{seed}:{name}:delay"), table)
     for step in document.get("compensationSteps") or ():
         _plan_undoing(str(step["stepId"]), random.Random(f"{seed}:{step['stepId']}"), table)

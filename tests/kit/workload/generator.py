@@ -8,6 +8,7 @@ arrives at them.
 
 from __future__ import annotations
 
+from tests.kit.workload.built_in_shapes import with_built_ins
 from tests.kit.workload.choices import Choices, Seeded, between, chance, pick, weighted
 from tests.kit.workload.draft import Draft, Taste
 from tests.kit.workload.drawing import TASKS, Document, Json, document, edge, node
@@ -31,7 +32,7 @@ def make_document(choices: Choices, taste: Taste, *, id: str = "doc") -> Documen
     if taste.races:
         _add_cancels(draft)
         _add_completes(draft)
-    return document(id, draft.nodes, draft.edges, **_options(draft))
+    return document(id, with_built_ins(draft.nodes), draft.edges, **_options(draft))
 
 
 def make_input(choices: Choices) -> Document:

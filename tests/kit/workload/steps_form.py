@@ -7,6 +7,9 @@ from tests.kit.workload.drawing import Document, ends_of
 
 _TYPES = {
     "task": "TASK",
+    "javascript": "JAVASCRIPT",
+    "http": "HTTP",
+    "dataQuery": "DATA_QUERY",
     "eventWait": "EVENT_WAIT",
     "approval": "APPROVAL",
     "condition": "CONDITION",

@@ -10,7 +10,7 @@ from tests.kit.workload.families import Family, call, random_family
 UNDO = "undo_"
 CONDITIONS = ("ctx.input.flag === true", "ctx.input.k > 4", "workflow.input.k < 8")
 
-_UNDONE = ("task", "eventWait", "loop", "subWorkflow")
+_UNDONE = ("task", "javascript", "http", "dataQuery", "eventWait", "loop", "subWorkflow")
 
 
 def with_undo(drawn: Document, seed: int | str, *, percent: int = 50) -> Document:

@@ -52,6 +52,15 @@ test("a step is described by what it is about, and an unknown type by nothing", 
   expect(graph.nodes.map(({ type, config }) => stepDetail(type, config))).toEqual(["reserve_stock", "payment.received or payment.refused", "shipping", "order.done", ""]);
 });
 
+test.each([
+  ["javascript", { code: "\n  const a = 1;\n  return a;" }, "const a = 1;"],
+  ["javascript", { code: "x".repeat(70) }, `${"x".repeat(60)}…`],
+  ["http", { url: "https://a.example", method: "POST" }, "POST https://a.example"],
+  ["dataQuery", { dataQueryID: "stock" }, "stock"],
+])("a %s step is described by what Tenuto does for it", (type, config, detail) => {
+  expect(stepDetail(type, config)).toBe(detail);
+});
+
 test("a problem's path leads to its step", () => {
   const { graph } = factsOf(ORDER);
   expect(stepAt(graph, "$.steps[1].arms[0].eventPattern")).toBe("paid");

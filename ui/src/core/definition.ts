@@ -83,9 +83,18 @@ export function stepDetail(type: string, config: JsonObject): string {
       return asText(config["pattern"]) ?? "";
     case "dataQuery":
       return asText(config["dataQueryID"]) ?? "";
+    case "javascript":
+      return firstLine(asText(config["code"]) ?? "");
     default:
       return "";
   }
+}
+
+const LONGEST_LINE = 60;
+
+function firstLine(code: string): string {
+  const line = code.split("\n").map((each) => each.trim()).find(Boolean) ?? "";
+  return line.length <= LONGEST_LINE ? line : `${line.slice(0, LONGEST_LINE)}…`;
 }
 
 function spelled(value: Json | undefined): string {

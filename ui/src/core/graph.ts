@@ -78,6 +78,13 @@ export function isKnownNodeType(type: string): type is NodeType {
   return KNOWN.has(type);
 }
 
+const EXECUTED: ReadonlySet<string> = new Set(["task", "javascript", "http", "dataQuery"]);
+
+/** Whether a node's work is done in attempts, by a task or by Tenuto itself. */
+export function isExecuted(type: string): boolean {
+  return EXECUTED.has(type);
+}
+
 /** The graph of a document: of a definition, or of `GET /instances/{id}/graph`. */
 export function graphOf(document: unknown): Graph {
   const given = asObject(document);

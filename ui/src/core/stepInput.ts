@@ -3,6 +3,7 @@
  * on other steps; where it follows from the workflow's input alone, it is worked out here again.
  */
 
+import type { GraphNode } from "./graph";
 import { isObject, type Json } from "./json";
 import type { Plan } from "./plan";
 import type { Activation, Attempt, InstanceState } from "./state";
@@ -20,13 +21,27 @@ const PART = /\{\{([^{}]*)\}\}/g;
 const PATH = /^\s*(?:ctx|workflow)\??\.input((?:\??\.[A-Za-z_$][\w$]*|\[\d+\]|\["[^"\\]*"\]|\['[^'\\]*'\])*)\s*$/;
 
 export function inputOf(plan: Plan, state: InstanceState, node: Activation, attempt?: Attempt): StepInput {
-  const config = plan.nodes.get(node.step)?.node.config;
-  const template = config && Object.hasOwn(config, "input") ? config["input"] : undefined;
+  const template = templateOf(plan.nodes.get(node.step)?.node);
   const recorded = attempt?.input ?? node.input;
   if (recorded !== undefined) return { template, value: recorded, from: "log" };
   if (template === undefined) return { template, value: state.input, from: "workflow input" };
   const value = resolved(template, state.input);
   return { template, value, from: value === undefined ? "unknown" : "template" };
+}
+
+/** What a step is given, as the definition writes it; undefined: the workflow's input. */
+function templateOf(node: GraphNode | undefined): Json | undefined {
+  const config = node?.config ?? {};
+  switch (node?.type) {
+    case "http": {
+      const sent = ["headers", "query", "body", "auth"].filter((name) => config[name] !== undefined && config[name] !== null);
+      return { method: config["method"] ?? "GET", url: config["url"] ?? null, ...Object.fromEntries(sent.map((name) => [name, config[name] as Json])) };
+    }
+    case "dataQuery":
+      return config["args"] ?? {};
+    default:
+      return Object.hasOwn(config, "input") ? config["input"] : undefined;
+  }
 }
 
 /** A template with the workflow's input in it; undefined where it names anything else. */

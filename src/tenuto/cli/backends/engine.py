@@ -40,8 +40,11 @@ async def engine(
     `needs_store`: the advice where another process has the file, of what a service cannot do.
     """
     from tenuto.app import Tenuto
+    from tenuto.config.sources import read_config
     from tenuto.engine.settings import Settings
 
+    # Which hosts steps may call, and how often, is the same in all processes.
+    configured = read_config({}, os.environ).config.engine
     app = Tenuto(
         None if store == MEMORY else store,
         listen_url=listen_url(store),
@@ -54,7 +57,9 @@ async def engine(
             decision_timeout=None if is_brief else DECISION_TIMEOUT,
             # The user of the command has the store itself: no tenant chooses addresses for them.
             private_databases={"*": ("0.0.0.0/0", "::/0")},
-            data_folder=os.environ.get("TENUTO_ENGINE_DATA_FOLDER"),
+            data_folder=configured.data_folder,
+            private_networks=configured.private_networks,
+            host_limits=configured.host_limits,
         ),
     )
     if listener is not None:

@@ -161,6 +161,7 @@ class StoreInstance(StoredInstance):
             instance_id=id,
             input=msgspec.json.encode(planned.started),
             created_at=now,
+            is_sealed=planned.is_sealed,
         )
         made = self.space.at(id, is_known=True)
         await self._put(mail, lambda app: _start_here(app, id, planned), made.status)
@@ -287,6 +288,12 @@ async def _start_here(app: Tenuto, id: str, planned: Rerun) -> Status:
     deployed = await app.engine.plans.get(
         planned.tenant, started.definition_id, started.definition_version
     )
-    answer = await app.engine.start(deployed.plan, started, instance_id=id, tenant=planned.tenant)
+    answer = await app.engine.start(
+        deployed.plan,
+        started,
+        instance_id=id,
+        tenant=planned.tenant,
+        is_sealed=planned.is_sealed,
+    )
     raise_rejection(answer)
     return answer.status

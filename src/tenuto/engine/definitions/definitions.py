@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
-from tenuto.built_in.protocol import CodeChecker
+from tenuto.built_in.protocol import code_checker
 from tenuto.engine.definitions.calendars import Calendars
 from tenuto.engine.definitions.declared_tasks import DeclaredTasks
 from tenuto.engine.definitions.plans import Plans
@@ -13,7 +13,6 @@ from tenuto.engine.definitions.policies import TenantPolicies
 from tenuto.engine.definitions.resolver import Resolver
 from tenuto.engine.shared import Shared
 from tenuto.engine.turns.requests import Request
-from tenuto.model.graph import JavaScript
 from tenuto.store.parts.tasks import TasksMark
 
 
@@ -23,7 +22,7 @@ class Definitions:
     def __init__(self, shared: Shared, admit: Callable[[str, int], Awaitable[None]]) -> None:
         """`admit` refuses a document of so many bytes where a tenant has its most."""
         self._shared = shared
-        settings, code = shared.settings, shared.executors.get(JavaScript)
+        settings = shared.settings
         self.declared_tasks = DeclaredTasks(shared.store, shared.registry)
         self.plans = Plans(
             shared.store,
@@ -34,7 +33,7 @@ class Definitions:
             listeners_changed=shared.outbox_hint.set,
             bounds=settings.bounds,
             timeout=timedelta(seconds=settings.task_timeout),
-            code=code if isinstance(code, CodeChecker) else None,
+            code=code_checker(shared.executors),
         )
         self.plans.admit = admit
         self.calendars = Calendars(shared)

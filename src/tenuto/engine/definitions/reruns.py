@@ -28,6 +28,8 @@ class Rerun(NamedTuple):
     deployed: Deployed
     started: Started
     tenant: str
+    is_sealed: bool = False
+    """Whether its values are encrypted, since those of the earlier instance are."""
 
 
 async def plan_rerun(
@@ -66,7 +68,7 @@ async def plan_rerun(
         reused=reused,
         from_step=from_step,
     )
-    return Rerun(deployed, started, earlier.tenant)
+    return Rerun(deployed, started, earlier.tenant, is_sealed=earlier.is_sealed)
 
 
 async def _outcomes(store: Store, instance_id: str, until: int) -> AsyncIterator[Entry]:

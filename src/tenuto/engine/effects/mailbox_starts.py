@@ -190,7 +190,7 @@ def _facts(plan: Plan, request: Request, started: Started, tenant: str) -> Start
             plan=plan,
             tenant=tenant,
             needs_definition=not is_child,
-            is_sealed=is_child and request.is_sealed,
+            is_sealed=request.is_sealed and (is_child or started.rerun_of is not None),
         )
     key = tick_key(cause.id, cause.nominal)
     return StartFacts(

@@ -211,7 +211,9 @@ class Deliverer:
             log.error("webhook=%s cannot be read, its deliveries wait: %s", id, error)  # noqa: TRY400
             await self._settled(Settlement(listener_id=id, put_off=self._put_off(postings)))
             return
-        replies = await asyncio.gather(*(self._send(endpoint, each) for each in postings))
+        replies = await asyncio.gather(
+            *(self._send(listener.tenant, endpoint, each) for each in postings)
+        )
         now = self._clock.now()
         delivered = [
             posting.event_id
@@ -255,10 +257,12 @@ class Deliverer:
             for each in postings
         )
 
-    async def _send(self, endpoint: Endpoint, posting: Posting) -> Reply:
+    async def _send(self, tenant: str, endpoint: Endpoint, posting: Posting) -> Reply:
         signed = signed_headers(endpoint.secret, posting.event_id, self._clock.now(), posting.body)
         headers = {"content-type": "application/json", "user-agent": "tenuto", **signed}
-        return await self._sender.post(endpoint.url, headers, posting.body, self._seconds)
+        return await self._sender.post(
+            endpoint.url, headers, posting.body, self._seconds, tenant=tenant
+        )
 
     def _health(
         self,

@@ -130,7 +130,7 @@ class CallbackTask(Registry):
         url = str(input.get("callbackUrl"))
         if self.address is not None:
             url = await self.address(origin.tenant, origin.schedule_id, url)
-        reply = await self._sender.post(url, headers, body, self._seconds)
+        reply = await self._sender.post(url, headers, body, self._seconds, tenant=origin.tenant)
         if reply.status is None:
             raise TaskError("CALLBACK_NOT_ANSWERED", reply.error or "no answer")
         if reply.status in range(200, 300):

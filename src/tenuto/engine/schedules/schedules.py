@@ -235,7 +235,11 @@ class Schedules:
         if read.schedule is None:
             return Checked(schedule=None, problems=read.problems)
         schedule = read.schedule
-        problems = [*read.problems, *input_problems(schedule), *self._targets.problems(schedule)]
+        problems = [
+            *read.problems,
+            *input_problems(schedule),
+            *self._targets.problems(tenant, schedule),
+        ]
         if not any(each.severity == "error" for each in problems):
             problems += await self._target_problems(tenant, schedule, now)
         is_sound = not any(each.severity == "error" for each in problems)

@@ -62,15 +62,17 @@ class Targets:
                     return _missing("$.target.callbackUrl", message, "Use one that does.")
                 return await self._lone(tenant, workflow_of_callback(target.retry), is_own=True)
 
-    def problems(self, schedule: Schedule) -> list[Problem]:
+    def problems(self, tenant: str, schedule: Schedule) -> list[Problem]:
         """What is wrong with the address of a callback."""
         target = schedule.target
         if not isinstance(target, CallbackTarget):
             return []
         path, advice = "$.target.callbackUrl", "Write it as https://HOST/PATH."
         problem = url_problem(target.callback_url)
-        if problem is None and not self._shared.settings.private_webhooks:
-            problem = private_problem(target.callback_url)
+        if problem is None:
+            settings = self._shared.settings
+            allowance = settings.allowances(is_all=settings.private_webhooks).of(tenant)
+            problem = private_problem(target.callback_url, allowance)
             advice = "Name a public address, or allow private ones: `engine.private_webhooks`."
         if problem is None:
             return []

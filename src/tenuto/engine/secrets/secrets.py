@@ -35,6 +35,10 @@ SourceOf: TypeAlias = Callable[[str, str], Awaitable[str | None]]
 """Tenant and query → the id of its data source."""
 
 
+_URL = ("url",)
+"""Where the request of an http step has its URL."""
+
+
 class Secrets:
     """Fills in the secrets of all tenants, for one process."""
 
@@ -52,6 +56,9 @@ class Secrets:
 
         `config` is that of a built-in task. From now on the values are kept out of all records.
         """
+        if isinstance(config, Http) and (name := _in_host(order)) is not None:
+            said = f"the secret {name} is a part of the host of a URL, and hosts are recorded"
+            return _of(SECRET_NOT_ALLOWED, said, [name])
         destination = await self._destination(tenant, order, config)
         seconds = order.timeout.total_seconds()
         values: dict[str, str] = {}
@@ -132,17 +139,38 @@ class Secrets:
 
     # -- inner
 
+    async def _with_url(self, tenant: str, order: StartAttempt) -> JSON:
+        """The input with the secrets of its URL, which say where the others are sent."""
+        places = [place for place in order.secrets if place.path == _URL]
+        try:
+            values = {name: await self._vault.looked_at(tenant, name) for name in names_of(places)}
+        except NotGiven:
+            return None
+        return fill_in(order.input, places, values)
+
     async def _destination(
         self, tenant: str, order: StartAttempt, config: BuiltIn | None
     ) -> str | None:
         """Where the input is sent: a host with its port, or a data source; None: anywhere."""
         match config:
             case Http():
-                return _host_of(order.input)
+                return _host_of(await self._with_url(tenant, order))
             case DataQuery() if self._source_of is not None:
                 return await self._source_of(tenant, config.data_query_id)
             case _:
                 return None
+
+
+def _in_host(order: StartAttempt) -> str | None:
+    """The secret that is a part of the host of a URL; a whole URL may be one."""
+    url = order.input.get("url") if isinstance(order.input, Mapping) else None
+    begin = url.find("://") + 3 if isinstance(url, str) and "://" in url else 0
+    for place in order.secrets:
+        if place.path == _URL and isinstance(url, str) and place.at > 0:
+            before = url[begin : place.at]
+            if place.at < begin or not any(each in before for each in "/?#"):
+                return place.name
+    return None
 
 
 def _host_of(request: JSON) -> str | None:
@@ -157,7 +185,6 @@ def _host_of(request: JSON) -> str | None:
     except ValueError:
         return None
     if not host or "{" in host:
-        # A part of the host is a secret itself.
         return None
     shown = f"[{host}]" if ":" in host else host.rstrip(".")
     return f"{shown}:{port or (443 if parts.scheme == 'https' else 80)}"

@@ -63,9 +63,7 @@ class Vault:
 
         `destination` None: for a task, or code. `seconds`: how long the attempt may run.
         """
-        row = await self._store.seen_by(tenant).secrets.get(tenant, name)
-        if row is None:
-            raise UnknownSecret(f"there is no secret {name}; `tenuto secrets set {name}` stores it")
+        row = await self._row(tenant, name)
         if not _may_be_sent(row, destination):
             allowed = ", ".join(row.destinations or ())
             where = "the input of this step" if destination is None else destination
@@ -74,6 +72,10 @@ class Vault:
         value = self._opened(row)
         self.redactor.remember(tenant, name, value, seconds)
         return value
+
+    async def looked_at(self, tenant: str, name: str) -> str:
+        """The value of a secret, to see where it leads, and for nothing else; NotGiven."""
+        return self._opened(await self._row(tenant, name))
 
     async def learn(self, tenant: str) -> None:
         """Keep all values of a tenant out of records: another process may have given them."""
@@ -88,6 +90,12 @@ class Vault:
             if len(rows) < _ALL:
                 return
             after = rows[-1].name
+
+    async def _row(self, tenant: str, name: str) -> SecretRow:
+        row = await self._store.seen_by(tenant).secrets.get(tenant, name)
+        if row is None:
+            raise UnknownSecret(f"there is no secret {name}; `tenuto secrets set {name}` stores it")
+        return row
 
     def _opened(self, row: SecretRow) -> str:
         try:

@@ -253,7 +253,8 @@ class Drafter:
             return
         if (request.lease is not None or draft.held.jobs) and not _is_leased(draft, request):
             draft.note(request, LEASE_LOST)
-            log.warning("instance=%s: the lease of %r is lost", draft.instance_id, request.input)
+            step = getattr(request.input, "node", "")
+            log.warning("instance=%s: the lease of step=%s is lost", draft.instance_id, step)
             return
         input, refusal = request.input, request.refusal
         try:

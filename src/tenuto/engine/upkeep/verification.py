@@ -95,6 +95,9 @@ async def _verdict(
 ) -> Verdict:
     row = stored.row
     report = Report(row.id)
+    if stored.unreadable is not None:
+        report.say("log", "cannot be read", stored.unreadable.message)
+        return report.verdict(0)
     try:
         deployed = await plans.get(row.tenant, row.definition_id, row.definition_version)
         plan = deployed.plan

@@ -1,4 +1,4 @@
-"""Encrypted values: what is encrypted, with which keys, and replacing values sealed with old keys."""
+"""Encrypted values: what is encrypted, with which keys, and replacing values of old keys."""
 
 from __future__ import annotations
 
@@ -21,29 +21,64 @@ class SealedColumn(NamedTuple):
     """A column that may have encrypted values."""
 
     name: str
-    """Its statements are `sealed_<name>` and `put_sealed_<name>`."""
+    page: str
+    """The statement that reads it."""
+    put: str
+    """The statement that replaces a value."""
     key: tuple[str, ...]
     first: Place
     """Before the key of every row."""
 
 
 SEALED_COLUMNS: Final = (
-    SealedColumn("entries", ("instance_id", "seq"), ("", 0)),
-    SealedColumn("snapshots", ("instance_id",), ("",)),
-    SealedColumn("outputs", ("id",), ("",)),
-    SealedColumn("last_errors", ("id",), ("",)),
-    SealedColumn("cancellations", ("id",), ("",)),
-    SealedColumn("mail", ("number",), (0,)),
-    SealedColumn("letter_inputs", ("instance_id", "id"), ("", "")),
-    SealedColumn("letter_errors", ("instance_id", "id"), ("", "")),
-    SealedColumn("letter_outputs", ("instance_id", "id"), ("", "")),
-    SealedColumn("waits", ("instance_id", "node", "iteration", "arm"), ("", "", "", "")),
-    SealedColumn("events", ("number",), (0,)),
-    SealedColumn("postings", ("number",), (0,)),
     SealedColumn(
-        "lines", ("instance_id", "step", "iteration", "attempt", "first"), ("", "", "", 0, 0)
+        "entries", "sealed_entries", "put_sealed_entries", ("instance_id", "seq"), ("", 0)
     ),
-    SealedColumn("secrets", ("tenant", "name"), ("", "")),
+    SealedColumn("snapshots", "sealed_snapshots", "put_sealed_snapshots", ("instance_id",), ("",)),
+    SealedColumn("outputs", "sealed_outputs", "put_sealed_outputs", ("id",), ("",)),
+    SealedColumn("last_errors", "sealed_last_errors", "put_sealed_last_errors", ("id",), ("",)),
+    SealedColumn(
+        "cancellations", "sealed_cancellations", "put_sealed_cancellations", ("id",), ("",)
+    ),
+    SealedColumn("mail", "sealed_mail", "put_sealed_mail", ("number",), (0,)),
+    SealedColumn(
+        "letter_inputs",
+        "sealed_letter_inputs",
+        "put_sealed_letter_inputs",
+        ("instance_id", "id"),
+        ("", ""),
+    ),
+    SealedColumn(
+        "letter_errors",
+        "sealed_letter_errors",
+        "put_sealed_letter_errors",
+        ("instance_id", "id"),
+        ("", ""),
+    ),
+    SealedColumn(
+        "letter_outputs",
+        "sealed_letter_outputs",
+        "put_sealed_letter_outputs",
+        ("instance_id", "id"),
+        ("", ""),
+    ),
+    SealedColumn(
+        "waits",
+        "sealed_waits",
+        "put_sealed_waits",
+        ("instance_id", "node", "iteration", "arm"),
+        ("", "", "", ""),
+    ),
+    SealedColumn("events", "sealed_events", "put_sealed_events", ("number",), (0,)),
+    SealedColumn("postings", "sealed_postings", "put_sealed_postings", ("number",), (0,)),
+    SealedColumn(
+        "lines",
+        "sealed_lines",
+        "put_sealed_lines",
+        ("instance_id", "step", "iteration", "attempt", "first"),
+        ("", "", "", 0, 0),
+    ),
+    SealedColumn("secrets", "sealed_secrets", "put_sealed_secrets", ("tenant", "name"), ("", "")),
 )
 """Every column with values that are encrypted, where an instance is; secrets always are."""
 
@@ -111,7 +146,7 @@ class Sealed(ColdPart):
 
     @writes
     async def look_again(self, key_id: str, beginnings: Sequence[bytes]) -> None:
-        """Let the waits look back that were encrypted with a key, since events may have missed them.
+        """Let waits look back that were encrypted with a key: events may have missed them.
 
         `beginnings`: the first bytes of values that were encrypted with it.
         """
@@ -127,9 +162,11 @@ class Sealed(ColdPart):
 
         `marks`: of encrypted bytes, and of encrypted JSON.
         """
-        which = {f"after_{name}": value for name, value in zip(column.key, after, strict=True)}
+        which: dict[str, object] = {
+            f"after_{name}": value for name, value in zip(column.key, after, strict=True)
+        }
         which |= {"limit": limit, **_marks_of(column, marks)}
-        found = await looked_for(self._port.rows(f"sealed_{column.name}", which), nothing=[])
+        found = await looked_for(self._port.rows(column.page, which), nothing=[])
         width = len(column.key)
         return [SealedRow(tuple(row[:width]), *row[width:]) for row in found]
 
@@ -138,7 +175,6 @@ class Sealed(ColdPart):
         """Replace values that are still the old ones, also beside an engine; returns how many."""
         if not changes:
             return 0
-        name = f"put_sealed_{column.name}"
 
         def script() -> Script[int]:
             replaced = 0
@@ -147,7 +183,7 @@ class Sealed(ColdPart):
                 which |= {"old": change.old, "new": change.new}
                 if column.name == "waits":
                     which |= {"term_paths": change.terms[0], "term_values": change.terms[1]}
-                replaced += len((yield Ask(name, which)))
+                replaced += len((yield Ask(column.put, which)))
             return replaced
 
         return await self._port.transaction(script)

@@ -69,6 +69,10 @@ function waitingOn(node: GraphNode): string | null {
       return `task ${asText(node.config["taskId"]) ?? node.id}`;
     case "http":
       return "an HTTP answer";
+    case "dataQuery":
+      return `query ${asText(node.config["dataQueryID"]) ?? node.id}`;
+    case "javascript":
+      return "JavaScript code";
     default:
       return null;
   }

@@ -8,6 +8,7 @@ import { asText } from "../../core/json";
 import { flattened, outlineOf, type OutlineLink } from "../../core/outline";
 import { IconButton } from "../../kit/Button";
 import { JsonView } from "../../kit/JsonView";
+import { Snippet } from "../../kit/Snippet";
 import styles from "./detail.module.css";
 import { workflowHref } from "./links";
 
@@ -30,6 +31,8 @@ export function Inspector({ graph, step, onStep }: { graph: Graph; step: string;
   }
   const config = node?.config ?? undoing?.config ?? {};
   const detail = node === undefined ? "" : stepDetail(node.type, node.config);
+  const code = node?.type === "javascript" ? asText(config["code"]) : null;
+  const settings = code === null ? config : Object.fromEntries(Object.entries(config).filter(([name]) => name !== "code"));
   const called = node?.type === "subWorkflow" ? asText(config["workflowId"]) : null;
   return (
     <>
@@ -82,8 +85,14 @@ export function Inspector({ graph, step, onStep }: { graph: Graph; step: string;
           </>
         )}
       </dl>
+      {code !== null && (
+        <>
+          <h3>Code</h3>
+          <Snippet text={code} label={`Code of ${step}`} />
+        </>
+      )}
       <h3>Settings</h3>
-      {Object.keys(config).length === 0 ? <p className={styles["muted"]}>None of its own.</p> : <JsonView label={`Settings of ${step}`} value={config} />}
+      {Object.keys(settings).length === 0 ? <p className={styles["muted"]}>None of its own.</p> : <JsonView label={`Settings of ${step}`} value={settings} />}
     </>
   );
 }

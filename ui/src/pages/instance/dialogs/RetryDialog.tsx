@@ -2,6 +2,7 @@ import { useState } from "react";
 
 import { useMay } from "../../../api/me";
 import { send } from "../../../api/queries";
+import { isExecuted } from "../../../core/graph";
 import { keyOf } from "../../../core/log";
 import { inputOf } from "../../../core/stepInput";
 import { Button } from "../../../kit/Button";
@@ -24,7 +25,7 @@ export default function RetryDialog({ onClose }: { onClose: () => void }) {
   const redo = isFolded && !isQuarantined ? retryOf(plan, now) : null;
   const failed = now.lastError;
   const node = failed?.stepId == null ? undefined : now.activations.get(keyOf(failed.stepId, failed.iteration));
-  const isTask = node !== undefined && plan.nodes.get(node.step)?.node.type === "task";
+  const isTask = node !== undefined && isExecuted(plan.nodes.get(node.step)?.node.type ?? "");
   const known = node === undefined ? undefined : inputOf(plan, now, node, node.attempts.at(-1)).value;
   const [text, setText] = useState<string | null>(null);
   const input = text === null ? null : parsed(text);

@@ -18,9 +18,18 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tenuto.javascript.confined_process import ConfinedProcess
-from tenuto.javascript.failures import code_problem, failure_of, lines_of, of_death
-from tenuto.javascript.messages import (
+from tenuto.model.failure import (
+    JAVASCRIPT_SYNTAX,
+    MEMORY_EXCEEDED,
+    NOT_JSON,
+    TIMEOUT,
+    Failure,
+)
+from tenuto.model.json import JSON
+from tenuto.ports import Clock, SystemClock
+from tenuto.sandbox.confined_process import ConfinedProcess
+from tenuto.sandbox.failures import code_problem, failure_of, lines_of, of_death
+from tenuto.sandbox.messages import (
     Asked,
     Check,
     Checked,
@@ -32,7 +41,7 @@ from tenuto.javascript.messages import (
     Run,
     Thrown,
 )
-from tenuto.javascript.outcomes import (
+from tenuto.sandbox.outcomes import (
     CodeProblem,
     FailedCall,
     Fetch,
@@ -43,20 +52,11 @@ from tenuto.javascript.outcomes import (
     Limits,
     Outcome,
 )
-from tenuto.javascript.pool import NotStarted, Pool, PoolBounds
-from tenuto.model.failure import (
-    JAVASCRIPT_SYNTAX,
-    MEMORY_EXCEEDED,
-    NOT_JSON,
-    TIMEOUT,
-    Failure,
-)
-from tenuto.model.json import JSON
-from tenuto.ports import Clock, SystemClock
+from tenuto.sandbox.pool import NotStarted, Pool, PoolBounds
 from tenuto.tasks.failures import PROCESS_DIED
 from tenuto.tasks.output import Unusable, to_json
 
-log = logging.getLogger("tenuto.javascript")
+log = logging.getLogger("tenuto.sandbox")
 
 _GRACE = 0.25
 """Seconds after which a process that should have stopped by itself is killed."""

@@ -16,8 +16,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from tenuto.javascript.messages import Confinement
-from tenuto.javascript.system_calls import install_filter
+from tenuto.sandbox.messages import Confinement
+from tenuto.sandbox.system_calls import install_filter
 
 LIMITS: Final = "limits"
 NO_PRIVILEGES: Final = "no-privileges"

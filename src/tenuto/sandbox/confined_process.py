@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from tenuto.javascript.messages import (
+from tenuto.sandbox.messages import (
     Broken,
     Confinement,
     FromChild,
@@ -36,8 +36,7 @@ _SMALL = 100_000
 def start_process(confinement: Confinement) -> ChildProcess:
     """A new process; the calling thread must live as long as it."""
     program = (
-        f"import sys; sys.path += {_folders()!r}; "
-        "from tenuto.javascript.process import main; main()"
+        f"import sys; sys.path += {_folders()!r}; from tenuto.sandbox.process import main; main()"
     )
     # Not earlier: the process that made the sandbox may have forked since.
     confinement = msgspec.structs.replace(confinement, parent=os.getpid())

@@ -14,9 +14,9 @@ from typing import NoReturn
 
 import msgspec
 
-from tenuto.javascript.calls import Engine
-from tenuto.javascript.confinement import Limits, confine
-from tenuto.javascript.messages import (
+from tenuto.sandbox.calls import Engine
+from tenuto.sandbox.confinement import Limits, confine
+from tenuto.sandbox.messages import (
     LENGTH,
     OUT_OF_MEMORY,
     Asked,

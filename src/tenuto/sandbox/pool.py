@@ -14,9 +14,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from tenuto.javascript.confined_process import ConfinedProcess, start_process
-from tenuto.javascript.messages import Confinement, Ready
 from tenuto.ports import Clock, Timer
+from tenuto.sandbox.confined_process import ConfinedProcess, start_process
+from tenuto.sandbox.messages import Confinement, Ready
 from tenuto.tasks.child_process import ChildDied, ChildProcess
 
 _START_SECONDS = 30.0

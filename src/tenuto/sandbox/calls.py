@@ -19,7 +19,6 @@ from typing import Final, TypeAlias
 # Not its wrapper, `quickjs`, which starts a thread: a process with two cannot leave its namespaces.
 from _quickjs import Context, JSException  # type: ignore[import-not-found]
 
-from tenuto.javascript.messages import Check, Checked, Ended, Place, Run, Thrown
 from tenuto.model.failure import (
     JAVASCRIPT_ERROR,
     JAVASCRIPT_NEVER_ENDS,
@@ -29,6 +28,7 @@ from tenuto.model.failure import (
     TIMEOUT,
     TOO_LARGE,
 )
+from tenuto.sandbox.messages import Check, Checked, Ended, Place, Run, Thrown
 
 
 def _one_line(name: str) -> str:

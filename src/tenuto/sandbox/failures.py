@@ -6,11 +6,11 @@ from datetime import timedelta
 
 import msgspec
 
-from tenuto.javascript.messages import OUT_OF_MEMORY, Ended, Thrown
-from tenuto.javascript.outcomes import ConsoleLine, Limits
 from tenuto.model import failure
 from tenuto.model.failure import Failure
 from tenuto.model.json import JSON
+from tenuto.sandbox.messages import OUT_OF_MEMORY, Ended, Thrown
+from tenuto.sandbox.outcomes import ConsoleLine, Limits
 from tenuto.tasks.failures import PROCESS_DIED, storable
 
 _LINE_OVERHEAD = 16
