@@ -75,6 +75,15 @@ def created() -> Run:
     return run
 
 
+def woken_among_others() -> Run:
+    """It waits for a slot, gives it back while it waits for an event, and waits for another."""
+    drawn = draw("a>w w>b", w=wait())
+    limit = {"limit": 2, "key": "{{ctx.input.customer}}"}
+    run = play({**drawn, "workflowOptions": {"concurrency": limit, "timeout": "PT1H"}})
+    run.start({"customer": "c7"}).later(minutes=2).admit().succeed("a", 1)
+    return run.event("paid").later(minutes=1).admit().succeed("b", 2)
+
+
 SOLD = cancelled_by(
     draw(
         "s>w w:paid>told w:refused>sorry told>ship ship>done",
@@ -592,5 +601,6 @@ SHELF: dict[str, Situation] = {
         undone_though_it_failed,
         set_aside_and_retried,
         by_declared_policies,
+        woken_among_others,
     )
 }

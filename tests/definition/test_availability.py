@@ -56,7 +56,6 @@ def test_settings_of_later_versions_are_named(kind: str, fields: Value, code: st
             "TEN-1916",
             "compensationSteps[0].input",
         ),
-        ({"options": {"concurrency": {"limit": 1}}}, "TEN-1914", "options.concurrency"),
         ({"options": {"encrypt": True}}, "TEN-1915", "options.encrypt"),
     ],
 )

@@ -74,6 +74,7 @@ NAMES = (
     "undone_though_it_failed",
     "undone_with_its_children",
     "undone_with_its_children_at_work",
+    "woken_among_others",
 )
 SUPERSEDED = {
     "child_undone": "child_undone_as_asked",

@@ -18,7 +18,7 @@ from tenuto.core.state import InstanceState, Timer, Variable
 from tenuto.core.timing import APPROVAL_TIMERS, NODE_TIMERS, SLA_TIMERS
 from tenuto.core.watching import changed_for
 from tenuto.expr import CountedScope, Lazy, Steps
-from tenuto.model.effects import ClearTimer, CloseWait, Effect, SetTimer
+from tenuto.model.effects import ClearTimer, CloseWait, Effect, ReleaseSlot, SetTimer
 from tenuto.model.entries import (
     CompensationEnded,
     Entry,
@@ -31,6 +31,7 @@ from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import TimerKey, TimerKind
 from tenuto.model.json import JSON
 from tenuto.model.policy import MOST_STEPS, Check, Policies
+from tenuto.model.slots import SLOT
 
 NO_SUCH_INSTANCE = "TEN-3001"
 NOT_THIS_STATUS = "TEN-3002"
@@ -170,6 +171,8 @@ class Deciding:
                 self.order(ClearTimer(key=GO_ON, due=moment, set_at=moment))
             if is_left and (self._goes_on or not was_left):
                 self.order(SetTimer(key=GO_ON, due=moment, set_at=moment))
+        if self.state.system and self.state.status.is_final and SLOT in self.state.system:
+            self.order(ReleaseSlot())
         if self.plan.definition.cancellation_triggers:
             self.effects += subscriptions(self.plan, self.state, was_listening=self._was_listening)
         return Decision(

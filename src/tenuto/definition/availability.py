@@ -56,9 +56,6 @@ class _Surrounding(NamedTuple):
 
 
 _SURROUNDINGS = (
-    _Surrounding(
-        "TEN-1914", ("options", "concurrency"), lambda it: it.options.concurrency is not None
-    ),
     _Surrounding("TEN-1915", ("options", "encrypt"), lambda it: bool(it.options.encrypt)),
 )
 

@@ -13,6 +13,7 @@ from tenuto.engine.definitions.definitions import Definitions
 from tenuto.engine.effects.effects import Effects
 from tenuto.engine.events.events import Events
 from tenuto.engine.events.explainer import StepEstimate
+from tenuto.engine.limits.admission import Admissions
 from tenuto.engine.membership.membership import Membership
 from tenuto.engine.outbox.outbox import Outbox
 from tenuto.engine.schedules.callbacks import CallbackTask, Origin
@@ -125,6 +126,11 @@ class Engine:
             process_id=lambda: self.process_id,
             fenced=self.membership.fenced,
         )
+        self.limits = self.definitions.limits
+        self.admissions = Admissions(
+            shared, hint=self.effects.slots_hint, sent=self.effects.mail_hint
+        )
+        self.limits.has_work = self.admissions.hint
         self.calendars = self.definitions.calendars
         self.schedules = Schedules(
             shared, self.definitions, self.usage, sent=self.effects.mail_hint
@@ -207,6 +213,7 @@ class Engine:
         await self.definitions.start()
         taken_over = await self.membership.start()
         await self.effects.start()
+        self.admissions.start()
         self.turns.start_projector()
         self.outbox.start(self.shared.loops)
         self.upkeep.start()

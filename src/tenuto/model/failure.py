@@ -89,7 +89,8 @@ class LastError(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True,
     attempt: int = 1
 
 
-Source = Literal["API", "EVENT", "TIMEOUT", "PARENT"]
+Source = Literal["API", "EVENT", "TIMEOUT", "PARENT", "COLLAPSED", "REJECTED"]
+"""COLLAPSED: another instance with the same key took its place; REJECTED: its limit was full."""
 
 
 class Cancellation(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"):

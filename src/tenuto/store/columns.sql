@@ -33,6 +33,15 @@ tenant, id, content, revision, version, status, next_at, next_tick, handled, wor
 tenant, schedule_id, nominal, is_range, at, outcome, instance_id, reason, count, last, is_open,
     is_confirmed, mark, recorded_at
 
+-- fragment: slot_columns
+-- A slot that is held or waited for.
+instance_id, node, iteration, tenant, definition_id, keys, own_key, own_limit, on_full, number,
+    rank_class, rank, priority, deadline, asked_at, state, blocked_on, held_at
+
+-- fragment: concurrency_columns
+-- The limits of the service, or of a tenant.
+tenant, document, version, changed_at, changed_by
+
 -- fragment: instance_columns
 -- An instance.
 id, tenant, definition_id, definition_version, status, correlation_id, priority, deadline,

@@ -39,6 +39,7 @@ from tenuto.store.parts.members import Members
 from tenuto.store.parts.outbox import Outbox
 from tenuto.store.parts.quarantine import Quarantine
 from tenuto.store.parts.schedules import Schedules
+from tenuto.store.parts.slots import Slots
 from tenuto.store.parts.stats import Stats
 from tenuto.store.parts.task_logs import TaskLogs
 from tenuto.store.parts.tasks import Tasks
@@ -74,6 +75,7 @@ class Parts:
     workers: Workers
     calendars: Calendars
     schedules: Schedules
+    slots: Slots
     stats: Stats
     upkeep: Upkeep
 

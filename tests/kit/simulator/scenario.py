@@ -33,6 +33,7 @@ from tests.kit.workload import (
 from tests.kit.workload.business import with_working_time
 from tests.kit.workload.drawing import document, edges, node, task
 from tests.kit.workload.families import families, random_family
+from tests.kit.workload.limits import with_limit
 from tests.kit.workload.undoing import with_undo
 
 
@@ -176,6 +177,19 @@ def scenario_of(seed: int, *, taste: Taste = TASTE) -> Scenario:
         stops=[random.uniform(0.5, 60.0)] if random.random() < 0.25 else [],
         knobs=_knobs(random),
     )
+
+
+def limited(seed: int, *, engines: int = 1) -> Scenario:
+    """Instances that compete for the slots of one or two workflows."""
+    scenario = scenario_of(seed)
+    random = Random(f"limited {seed}")
+    drawn = [with_limit(_document(f"{seed}-{n}", random, TASTE), f"{seed}-{n}") for n in range(2)]
+    scenario.jobs = [
+        job_of(f"{seed}-{number}", random.choice(drawn), random)
+        for number in range(random.randint(3, 7))
+    ]
+    scenario.engines = engines
+    return scenario
 
 
 def job_of(name: str, document: Document, random: Random, *, interrupts: bool = True) -> Job:

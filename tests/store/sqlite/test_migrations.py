@@ -119,6 +119,7 @@ async def test_the_migrate_verb_tells_what_it_did(tmp_path: Path) -> None:
         "0027 task_logs",
         "0028 connected_workers",
         "0029 calendars_and_schedules",
+        "0034 slots",
     ]
     assert await store.migrate() == []
     await store.open("p1", NOON)

@@ -50,6 +50,27 @@ CREATE TABLE bulk_operations (
     PRIMARY KEY (tenant, id)
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE calendars (
+    tenant TEXT NOT NULL,
+    id TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    document BLOB NOT NULL,
+    created_at INTEGER NOT NULL,
+    created_by TEXT,
+    is_removed INTEGER NOT NULL,
+    is_newest INTEGER NOT NULL,
+    PRIMARY KEY (tenant, id, version)
+) STRICT;
+
+CREATE TABLE concurrency (
+    tenant TEXT NOT NULL,
+    document BLOB NOT NULL,
+    version INTEGER NOT NULL,
+    changed_at INTEGER NOT NULL,
+    changed_by TEXT,
+    PRIMARY KEY (tenant)
+) STRICT;
+
 CREATE TABLE dead_letters (
     instance_id TEXT NOT NULL,
     id TEXT NOT NULL,
@@ -182,6 +203,50 @@ CREATE TABLE quarantine (
     is_quarantined INTEGER NOT NULL
 , version INTEGER NOT NULL DEFAULT 0, deaths INTEGER NOT NULL DEFAULT 1) STRICT, WITHOUT ROWID;
 
+CREATE TABLE schedule_ticks (
+    tenant TEXT NOT NULL,
+    schedule_id TEXT NOT NULL,
+    nominal INTEGER NOT NULL,
+    is_range INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    outcome TEXT NOT NULL,
+    instance_id TEXT,
+    reason TEXT,
+    count INTEGER NOT NULL,
+    last INTEGER,
+    is_open INTEGER NOT NULL,
+    is_confirmed INTEGER NOT NULL,
+    mark TEXT NOT NULL,
+    recorded_at INTEGER NOT NULL,
+    PRIMARY KEY (tenant, schedule_id, nominal, is_range)
+) STRICT;
+
+CREATE TABLE schedules (
+    tenant TEXT NOT NULL,
+    id TEXT NOT NULL,
+    content BLOB NOT NULL,
+    revision INTEGER NOT NULL,
+    version INTEGER NOT NULL,
+    status TEXT NOT NULL,
+    next_at INTEGER,
+    next_tick INTEGER,
+    handled INTEGER NOT NULL,
+    workflow_id TEXT,
+    calendar_id TEXT,
+    note TEXT,
+    problem TEXT,
+    tries INTEGER NOT NULL,
+    last_executed INTEGER,
+    last_nominal INTEGER,
+    last_instance_id TEXT,
+    created_at INTEGER NOT NULL,
+    created_by TEXT,
+    changed_at INTEGER NOT NULL,
+    changed_by TEXT,
+    held_until INTEGER NOT NULL,
+    PRIMARY KEY (tenant, id)
+) STRICT;
+
 CREATE TABLE schema_info (
     only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
     version INTEGER NOT NULL,
@@ -192,6 +257,42 @@ CREATE TABLE secrets (
     name TEXT PRIMARY KEY,
     value BLOB NOT NULL
 ) STRICT, WITHOUT ROWID;
+
+CREATE TABLE slot_counts (
+    tenant TEXT NOT NULL,
+    limit_key TEXT NOT NULL,
+    taken INTEGER NOT NULL,
+    PRIMARY KEY (limit_key)
+) STRICT;
+
+CREATE TABLE slots (
+    instance_id TEXT NOT NULL,
+    node TEXT NOT NULL,
+    iteration TEXT NOT NULL,
+    tenant TEXT NOT NULL,
+    definition_id TEXT NOT NULL,
+    keys TEXT NOT NULL,
+    own_key TEXT,
+    own_limit INTEGER NOT NULL,
+    on_full TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    rank_class INTEGER NOT NULL,
+    rank INTEGER NOT NULL,
+    priority INTEGER NOT NULL,
+    deadline INTEGER,
+    asked_at INTEGER NOT NULL,
+    state TEXT NOT NULL DEFAULT 'waiting',
+    blocked_on TEXT NOT NULL DEFAULT '',
+    held_at INTEGER,
+    PRIMARY KEY (instance_id, node, iteration)
+) STRICT;
+
+CREATE TABLE slots_freed (
+    number INTEGER PRIMARY KEY,
+    tenant TEXT NOT NULL,
+    keys TEXT NOT NULL,
+    amount INTEGER NOT NULL
+) STRICT;
 
 CREATE TABLE task_definitions (
     tenant TEXT NOT NULL,
@@ -236,6 +337,16 @@ CREATE TABLE webhook_deliveries (
     attempts INTEGER NOT NULL,
     due INTEGER,
     UNIQUE (listener_id, event_id)
+) STRICT;
+
+CREATE TABLE workers (
+    tenant TEXT NOT NULL,
+    worker_id TEXT NOT NULL,
+    task_ids TEXT,
+    left_out INTEGER NOT NULL,
+    first_seen INTEGER NOT NULL,
+    last_seen INTEGER NOT NULL,
+    PRIMARY KEY (tenant, worker_id)
 ) STRICT;
 
 CREATE TABLE workflow_current_steps (
@@ -343,6 +454,8 @@ CREATE INDEX bulk_operations_newest ON bulk_operations (tenant, created_at, id);
 
 CREATE INDEX bulk_operations_open ON bulk_operations (held_until) WHERE is_open = 1;
 
+CREATE INDEX calendars_newest ON calendars (tenant, id, version) WHERE is_newest = 1;
+
 CREATE INDEX dead_letters_newest ON dead_letters (tenant, at, id, instance_id);
 
 CREATE INDEX event_deliveries_by_event ON event_deliveries (event_id, tenant);
@@ -369,6 +482,27 @@ CREATE INDEX outbox_by_tenant ON outbox (tenant, number);
 
 CREATE INDEX owners_by_process ON owners (process_id);
 
+CREATE INDEX schedule_ticks_open ON schedule_ticks (tenant, schedule_id, nominal)
+WHERE is_open = 1;
+
+CREATE INDEX schedules_by_calendar ON schedules (tenant, calendar_id, id)
+WHERE calendar_id IS NOT NULL;
+
+CREATE INDEX schedules_by_workflow ON schedules (tenant, workflow_id, id)
+WHERE workflow_id IS NOT NULL;
+
+CREATE INDEX schedules_due ON schedules (next_at, tenant, id) WHERE next_at IS NOT NULL;
+
+CREATE INDEX slots_held ON slots (tenant, held_at) WHERE state = 'held';
+
+CREATE INDEX slots_of_key ON slots (own_key, state, asked_at) WHERE own_key IS NOT NULL;
+
+CREATE INDEX slots_queue ON slots (tenant, rank_class, rank, instance_id, node, iteration)
+WHERE state <> 'held';
+
+CREATE INDEX slots_waiting ON slots (blocked_on, tenant, rank_class, rank, instance_id, node, iteration)
+WHERE state = 'waiting';
+
 CREATE INDEX task_definitions_pushed ON task_definitions (tenant, id) WHERE is_pushed;
 
 CREATE INDEX task_logs_by_time ON task_logs (instance_id, at, step, iteration, attempt, first);
@@ -385,6 +519,10 @@ ON webhook_deliveries (listener_id, due, number) WHERE due IS NOT NULL AND attem
 
 CREATE INDEX webhook_deliveries_untried
 ON webhook_deliveries (listener_id, due, number) WHERE due IS NOT NULL AND attempts = 0;
+
+CREATE INDEX workers_by_time ON workers (last_seen);
+
+CREATE INDEX workers_of_tenant_by_time ON workers (tenant, last_seen, worker_id);
 
 CREATE INDEX workflow_current_steps_by_step
     ON workflow_current_steps (tenant, step_id, created_at, instance_id);
@@ -459,6 +597,22 @@ END;
 CREATE TRIGGER quarantine_ends AFTER DELETE ON workflow_instances
 BEGIN
     DELETE FROM quarantine WHERE instance_id = old.id;
+END;
+
+CREATE TRIGGER slots_are_freed AFTER DELETE ON slots WHEN old.state = 'held'
+BEGIN
+    INSERT INTO slots_freed (tenant, keys, amount) VALUES (old.tenant, old.keys, 1);
+END;
+
+CREATE TRIGGER slots_are_freed_again AFTER UPDATE OF state ON slots
+WHEN old.state = 'held' AND new.state <> 'held'
+BEGIN
+    INSERT INTO slots_freed (tenant, keys, amount) VALUES (old.tenant, old.keys, 1);
+END;
+
+CREATE TRIGGER slots_go AFTER DELETE ON workflow_instances
+BEGIN
+    DELETE FROM slots WHERE instance_id = old.id;
 END;
 
 CREATE TRIGGER task_logs_go AFTER DELETE ON workflow_instances
