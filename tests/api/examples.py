@@ -162,6 +162,7 @@ def _bodies(things: Things) -> Mapping[str, object]:
         "add_schedule": _schedule("mine", flow),
         "put_schedule": _schedule(things.id_of("schedules"), flow),
         "preview_schedule_document": _schedule("mine", flow),
+        "put_concurrency": {"workflowTypeLimits": {flow: 1_000}},
         "put_task": {"id": things.id_of("tasks"), "kind": "pull"},
     }
 

@@ -30,6 +30,7 @@ from tenuto.client.client import Client
 from tenuto.client.dead_letters import RemoteDeadLetters
 from tenuto.client.instance import RemoteInstance
 from tenuto.client.keys import RemoteKeys
+from tenuto.client.limits import RemoteLimits
 from tenuto.client.listeners import RemoteSubscriptions, RemoteWebhooks
 from tenuto.client.schedules import RemoteCalendars, RemoteSchedules
 from tenuto.client.task_definitions import RemoteTaskDefinitions
@@ -371,6 +372,7 @@ PARTS = {
     "task_definitions": Face(RemoteTaskDefinitions, "SyncTaskDefinitions"),
     "schedules": Face(RemoteSchedules, "SyncSchedules"),
     "calendars": Face(RemoteCalendars, "SyncCalendars"),
+    "limits": Face(RemoteLimits, "SyncLimits"),
     "workers": Face(RemoteWorkers, "SyncWorkers"),
     "bulk": Face(RemoteBulk, "SyncBulk"),
     "test_runs": Face(RemoteTestRuns, "SyncTestRuns"),

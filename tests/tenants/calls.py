@@ -19,6 +19,7 @@ from tenuto.workspace.engine_workspace import EngineWorkspace
 from tenuto.workspace.events import Events
 from tenuto.workspace.instance import InstanceRef
 from tenuto.workspace.keys import TenantKeys
+from tenuto.workspace.limits import Limits
 from tenuto.workspace.schedules import Schedules
 from tenuto.workspace.starting import Starting
 from tenuto.workspace.task_definitions import TaskDefinitions
@@ -66,6 +67,7 @@ PARTS: dict[str, type] = {
     "workers": TenantWorkers,
     "schedules": Schedules,
     "calendars": Calendars,
+    "limits": Limits,
     "bulk": BulkOperations,
     "test_runs": TestRuns,
     "keys": TenantKeys,
@@ -76,6 +78,9 @@ PARTS: dict[str, type] = {
 BY_INSTANCE: dict[str, OfWorkspace] = {
     "instance": lambda mine, id: mine.instance(id),
     "test_runs.stop": lambda mine, id: mine.test_runs.stop(id),
+    "limits.promote": lambda mine, id: mine.limits.promote(id),
+    "limits.hold": lambda mine, id: mine.limits.hold(id),
+    "limits.release": lambda mine, id: mine.limits.release(id),
     "test_runs.publish": lambda mine, id: mine.test_runs.publish(id, {"pattern": "a.b"}),
 }
 BY_DEAD_LETTER: dict[str, OfWorkspace] = {
@@ -163,6 +168,7 @@ ONLY_OWN = frozenset(
         "schedules.preview_document",
         *("calendars.create", "calendars.save", "calendars.list", "calendars.page"),
         "calendars.known",
+        *("limits.get", "limits.set", "limits.queue"),
         *("dead_letters.list", "dead_letters.page", "dead_letters.rows"),
         *("dead_letters.groups", "dead_letters.workflows"),
         *("definitions.ids", "definitions.newest", "definitions.save", "definitions.versions"),

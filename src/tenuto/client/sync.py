@@ -20,6 +20,7 @@ from tenuto.client.connection import NEXT_AFTER, PATIENCE
 from tenuto.client.dead_letters import RemoteDeadLetters
 from tenuto.client.instance import RemoteInstance
 from tenuto.client.keys import RemoteKeys
+from tenuto.client.limits import RemoteLimits
 from tenuto.client.listeners import RemoteSubscriptions, RemoteWebhooks
 from tenuto.client.operations import Operations
 from tenuto.client.schedules import RemoteCalendars, RemoteSchedules
@@ -135,6 +136,17 @@ class SyncCalendars(Face[RemoteCalendars]):
     remove = waited(RemoteCalendars.remove)
     save = waited(RemoteCalendars.save)
     uses = waited(RemoteCalendars.uses)
+
+
+class SyncLimits(Face[RemoteLimits]):
+    """The limits that count instances of a tenant, and the queue of those that wait."""
+
+    get = waited(RemoteLimits.get)
+    hold = waited(RemoteLimits.hold)
+    promote = waited(RemoteLimits.promote)
+    queue = waited(RemoteLimits.queue)
+    release = waited(RemoteLimits.release)
+    set = waited(RemoteLimits.set)
 
 
 class SyncWorkers(Face[RemoteWorkers]):
@@ -294,6 +306,12 @@ class SyncOperations(Face[Operations]):
     docs = waited(Operations.docs)
     list_approvals = waited(Operations.list_approvals)
     get_attention = waited(Operations.get_attention)
+    get_concurrency = waited(Operations.get_concurrency)
+    put_concurrency = waited(Operations.put_concurrency)
+    list_queue = waited(Operations.list_queue)
+    promote_queued = waited(Operations.promote_queued)
+    hold_queued = waited(Operations.hold_queued)
+    release_queued = waited(Operations.release_queued)
     me = waited(Operations.me)
     get_settings = waited(Operations.get_settings)
     get_logs = waited(Operations.get_logs)
@@ -332,6 +350,8 @@ class SyncClient(ClientFace):
         """What is started at certain times: workflows, tasks and callbacks."""
         self.calendars = SyncCalendars(self._loop, client.calendars)
         """Business calendars: weekly hours, holidays and dates, in versions."""
+        self.limits = SyncLimits(self._loop, client.limits)
+        """The limits that count instances of a tenant, and the queue of those that wait."""
         self.workers = SyncWorkers(self._loop, client.workers)
         """Workers that were seen within the last hour."""
         self.bulk = SyncBulk(self._loop, client.bulk)

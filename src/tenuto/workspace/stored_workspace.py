@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from tenuto.workspace.keys import TenantKeys
     from tenuto.workspace.stored_calendars import StoredCalendars
     from tenuto.workspace.stored_instance import StoredInstance
+    from tenuto.workspace.stored_limits import StoredLimits
     from tenuto.workspace.webhooks import Subscriptions, Webhooks
     from tenuto.workspace.workers import TenantWorkers
 
@@ -294,6 +295,13 @@ class StoredWorkspace(ABC):
         from tenuto.workspace.stored_calendars import StoredCalendars
 
         return StoredCalendars(self.source, self.tenant)
+
+    @property
+    def limits(self) -> StoredLimits:
+        """How many instances run at once, and which wait, as the store has it: get, queue."""
+        from tenuto.workspace.stored_limits import StoredLimits
+
+        return StoredLimits(self.source, self.tenant)
 
     @property
     def workers(self) -> TenantWorkers:

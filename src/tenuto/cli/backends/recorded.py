@@ -97,6 +97,12 @@ ACTIONS: Final[Mapping[type, Mapping[str, str]]] = {
         "import_dates": "import_calendar_dates",
         "remove": "remove_calendar",
     },
+    protocol.Limits: {
+        "set": "put_concurrency",
+        "promote": "promote_queued",
+        "hold": "hold_queued",
+        "release": "release_queued",
+    },
     protocol.Bulk: {
         "start": "start_bulk",
         "start_on_dead_letters": "start_bulk_of_dead_letters",

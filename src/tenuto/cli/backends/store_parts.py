@@ -17,6 +17,7 @@ from tenuto.model.json import Object
 from tenuto.workspace import audit_values, protocol
 from tenuto.workspace.keys import TenantKeys
 from tenuto.workspace.stored_calendars import StoredCalendars
+from tenuto.workspace.stored_limits import StoredLimits
 from tenuto.workspace.stored_schedules import StoredSchedules
 from tenuto.workspace.values import BulkOperation, ListedTask, Page
 
@@ -130,6 +131,26 @@ class StoreCalendars(StoredCalendars):
     save = by_engine(protocol.Calendars.save, is_new=True)
     import_dates = by_engine(protocol.Calendars.import_dates)
     remove = by_engine(protocol.Calendars.remove)
+
+
+@recorded(protocol.Limits)
+class StoreLimits(StoredLimits):
+    """Limits and queue: changes need an engine."""
+
+    def __init__(self, space: StoreWorkspace) -> None:
+        super().__init__(space.reader, space.tenant)
+        self.space = space
+
+    @asynccontextmanager
+    async def lent(self, *, is_new: bool = False) -> AsyncIterator[object]:
+        """The same part with an engine."""
+        async with self.space.lent(is_new=is_new) as space:
+            yield space.limits
+
+    set = by_engine(protocol.Limits.set)
+    promote = by_engine(protocol.Limits.promote)
+    hold = by_engine(protocol.Limits.hold)
+    release = by_engine(protocol.Limits.release)
 
 
 @recorded(protocol.TestRuns)

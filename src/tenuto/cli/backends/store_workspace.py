@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         StoreBulk,
         StoreCalendars,
         StoreKeys,
+        StoreLimits,
         StoreSchedules,
         StoreTaskDefinitions,
         StoreTestRuns,
@@ -330,6 +331,13 @@ class StoreWorkspace(StoredWorkspace):
         from tenuto.cli.backends.store_parts import StoreCalendars
 
         return StoreCalendars(self)
+
+    @property
+    def limits(self) -> StoreLimits:
+        """How many instances run at once, and which wait for a slot."""
+        from tenuto.cli.backends.store_parts import StoreLimits
+
+        return StoreLimits(self)
 
     @property
     def bulk(self) -> StoreBulk:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 import msgspec
 
 from tenuto.engine.shared import Shared
+from tenuto.model.errors import StoreUnavailable
 from tenuto.model.slots import ANY, ConcurrencyConfig, SlotRules
 from tenuto.store.parts.slots import SERVICE, ConcurrencyRow, SlotsMark
 
@@ -54,6 +56,12 @@ class KnownLimits:
             await self.read()
         if mark.has_work:
             self.has_work()
+
+    async def changed(self) -> None:
+        """This process has changed them: the others send a heartbeat, and learn of it."""
+        await self.read()
+        with suppress(StoreUnavailable):  # they learn of it with their next heartbeat
+            await self._store.members.hint(())
 
     async def read(self) -> None:
         """Read them all."""
