@@ -36,6 +36,10 @@ async def test_instances_beyond_a_limit_wait_and_a_raised_one_admits_them(place:
     assert [(each.instance_id, each.position) for each in page.items] == [(ids[1], 1), (ids[2], 2)]
     assert page.items[0].waiting_for[0].limit == "global"
     assert (page.items[0].waiting_for[0].held, page.items[0].waiting_for[0].max) == (1, 1)
+    explained = await (await place.workspace.instance(ids[2])).explain()
+    cause = explained["causes"][0]
+    message = f"position 2 of 2; limit global 1 of 1, held by {ids[0]}"
+    assert (cause["kind"], cause["message"]) == ("slot", message)
     raised = await limits.set({"globalMaxConcurrent": 2}, only_after=saved.version)
     assert raised.version > saved.version
     await until(place, ids[1], Status.WAITING_FOR_EVENT)

@@ -16,7 +16,7 @@ from tenuto.core.explain_steps import Steps
 from tenuto.core.plan import Plan
 from tenuto.core.state import Compensation, InstanceState
 from tenuto.core.view import compensation_view, error_view
-from tenuto.model.causes import Breaker, Cause, CauseKind, Estimate, Explanation
+from tenuto.model.causes import Breaker, Cause, CauseKind, Estimate, Explanation, Queued
 from tenuto.model.durations import iso
 from tenuto.model.failure import (
     IN_THE_DEFINITION,
@@ -68,6 +68,8 @@ class Facts(Struct, frozen=True, gc=False, kw_only=True):
     """By step, how long earlier attempts ran."""
     meant: Mapping[str, str] = {}
     """By the id of a task that nothing takes, a known one that it may be a misspelling of."""
+    queued: Queued | None = None
+    """Of one that waits for a slot: what for."""
 
 
 def explain(plan: Plan, state: InstanceState, facts: Facts) -> Explanation:
@@ -129,6 +131,8 @@ def _going(plan: Plan, state: InstanceState, facts: Facts) -> list[Cause]:
         causes += steps.joins()
     if state.compensation is not None:
         causes = [_undoing(state.compensation, steps.undoing(state.compensation))]
+    if facts.queued is not None and state.is_without_slot:
+        causes.insert(0, _queued(facts.queued))
     if state.pause is not None:
         causes = [_paused(state, causes)]
     elif state.ending is not None and state.compensation is None:
@@ -139,6 +143,31 @@ def _going(plan: Plan, state: InstanceState, facts: Facts) -> list[Cause]:
         message = "it goes on with the next decision"
         causes.append(Cause(kind=CauseKind.DECIDING, message=message, since=state.updated_at))
     return causes
+
+
+def _queued(queued: Queued) -> Cause:
+    """Such as "position 3 of 9; limit tenant:acme 10 of 10, held by …"."""
+    if queued.is_on_hold:
+        message = "it is on hold: it waits until it is released"
+    elif not queued.limit:
+        message = "it waits for a slot, and is about to be looked at"
+    else:
+        message = (
+            f"position {queued.place} of {queued.length}; "
+            f"limit {queued.limit} {queued.held} of {queued.most}"
+        )
+        if queued.holders:
+            message += f", held by {', '.join(queued.holders)}"
+    details: Object = {
+        "limit": queued.limit,
+        "held": queued.held,
+        "max": queued.most,
+        "position": queued.place,
+        "of": queued.length,
+        "holders": [*queued.holders],
+        "onHold": queued.is_on_hold,
+    }
+    return Cause(kind=CauseKind.SLOT, message=message, since=queued.since, details=details)
 
 
 def _quarantined(instance_id: str, quarantine: Quarantined) -> Cause:
