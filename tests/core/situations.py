@@ -84,6 +84,13 @@ def woken_among_others() -> Run:
     return run.event("paid").later(minutes=1).admit().succeed("b", 2)
 
 
+def one_printer() -> Run:
+    """Two steps ask for one mutex; the first is lost once, and is tried again."""
+    shared = task(mutex="printer {{ctx.input.floor}}")
+    run = play(draw("a>c b>c", a=shared, b=shared)).start({"floor": 2})
+    return run.admit("a").lose("a").succeed("a", 1).admit("b").succeed("b", 2).succeed("c", 3)
+
+
 SOLD = cancelled_by(
     draw(
         "s>w w:paid>told w:refused>sorry told>ship ship>done",
@@ -602,5 +609,6 @@ SHELF: dict[str, Situation] = {
         set_aside_and_retried,
         by_declared_policies,
         woken_among_others,
+        one_printer,
     )
 }

@@ -34,7 +34,6 @@ def test_types_of_later_versions_are_named(kind: str, code: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "fields", "code", "at"),
     [
-        ("task", {**TASK, "mutex": "m"}, "TEN-1909", "mutex"),
         ("task", {**TASK, "input": ["{{secrets.x}}"]}, "TEN-1916", "input"),
     ],
 )
@@ -85,6 +84,6 @@ def test_plain_tasks_waits_and_delays_run() -> None:
 
 
 def test_everything_is_named_at_once() -> None:
-    document = as_steps("task", {**TASK, "mutex": "m", "input": "{{secrets.x}}"})
+    document = as_steps("task", {**TASK, "input": "{{secrets.x}}"})
     document |= {"options": {"encrypt": ["x"]}}
-    assert [code for code, _ in found(document)] == ["TEN-1909", "TEN-1916", "TEN-1915"]
+    assert [code for code, _ in found(document)] == ["TEN-1916", "TEN-1915"]

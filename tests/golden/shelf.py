@@ -43,6 +43,7 @@ NAMES = (
     "first_of_three_wins",
     "looped",
     "merged",
+    "one_printer",
     "order_never_paid",
     "order_out_of_stock",
     "order_paid_and_shipped",

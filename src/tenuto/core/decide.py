@@ -17,6 +17,7 @@ from tenuto.core import (
     compensation,
     delay,
     more,
+    mutex,
     refused,
     retry,
     sla,
@@ -149,7 +150,9 @@ def _take(d: Deciding, input: Occurrence) -> Rejection | None:  # noqa: C901 - o
             return retry.retry(d, input)
         case CompensationRetryAsked():
             return compensation.retry_asked(d, input)
-        case Admitted():
+        case Admitted(node=""):
             return slots.admitted(d, input)
+        case Admitted():
+            return mutex.granted(d, input)
         case _:
             assert_never(input)

@@ -15,6 +15,7 @@ from tenuto.core import (
     emit,
     ending,
     loop,
+    mutex,
     set_values,
     sla,
     slots,
@@ -151,6 +152,9 @@ def _begin_ready(d: Deciding) -> None:
 
 def _begin(d: Deciding, key: NodeKey) -> None:
     planned = d.plan.nodes[key.node]
+    if d.plan.has_mutexes and mutex.has_it(d, key):
+        _begin_config(d, key, planned.node.config)
+        return
     if planned.node.cancel_rest and not planned.takes_arrivals:
         cancel_rest(d, key)
     if planned.when is not None:
@@ -167,7 +171,10 @@ def _begin(d: Deciding, key: NodeKey) -> None:
     except UnknownCalendar as error:
         fail(d, key, attempt_of(d.state, key), unknown_calendar(error))
         return
-    _begin_config(d, key, planned.node.config)
+    if planned.node.mutex is None or d.plan.rehearsal is not None:
+        _begin_config(d, key, planned.node.config)
+    else:
+        mutex.request(d, key, planned.node.mutex)
     if begun is not None and d.state.nodes[key].is_open:
         d.emit(replace(begun, attempt=attempt_of(d.state, key)))
 

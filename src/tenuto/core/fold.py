@@ -30,6 +30,8 @@ from tenuto.model.entries import (
     InputSet,
     IterationEnded,
     IterationStarted,
+    MutexGranted,
+    MutexRequested,
     NodeCancelled,
     NodeCancelRequested,
     NodeCompleted,
@@ -96,6 +98,10 @@ def fold_into(  # noqa: C901, PLR0915 - one arm each
             nodes.cancelled(plan, state, entry)
         case NodeCancelRequested():
             nodes.cancel_requested(plan, state, entry)
+        case MutexRequested():
+            nodes.mutex_requested(plan, state, entry)
+        case MutexGranted():
+            nodes.mutex_granted(state, entry)
         case RetryScheduled() if entry.node in plan.undo_steps:
             undoing.retry_scheduled(state, entry)
         case RetryScheduled():

@@ -124,7 +124,8 @@ def _rests(state: InstanceState) -> bool:
     if state.running or state.ending is not None or state.is_unsettled:
         return False
     return all(
-        (node := state.nodes[key]).status is NodeStatus.WAITING or node.is_loop
+        ((node := state.nodes[key]).status is NodeStatus.WAITING and node.mutex is None)
+        or node.is_loop
         for key in state.open_nodes()
     )
 

@@ -114,6 +114,10 @@ class NodeState(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True)
     """It did not complete, and yet its work was done: there may be something to undo."""
     is_taken_over: bool = False
     """It ran in an earlier instance, which alone undoes it."""
+    mutex: str | None = None
+    """The mutex that it waits for, or has while it is open."""
+    is_queued: bool = False
+    """Whether it waits for its mutex."""
 
     @property
     def is_open(self) -> bool:

@@ -43,10 +43,7 @@ def _undoes_with_secrets(step: CompensationStep) -> bool:
     return names_root(step.input, "secrets")
 
 
-_SETTINGS = (
-    _Setting("TEN-1909", "mutex", lambda node: node.mutex is not None),
-    _Setting("TEN-1916", "input", _has_secrets),
-)
+_SETTINGS = (_Setting("TEN-1916", "input", _has_secrets),)
 
 
 class _Surrounding(NamedTuple):

@@ -21,6 +21,8 @@ class CauseKind(StrEnum):
     """It waits for the decision of an approval."""
     SLOT = "slot"
     """It waits for a slot: a limit that counts it is full."""
+    MUTEX = "mutex"
+    """A step waits until no other step has its mutex."""
     TIMER = "timer"
     """It sleeps."""
     WORKING_TIME = "working-time"

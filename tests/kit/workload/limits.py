@@ -6,6 +6,20 @@ from random import Random
 
 from tests.kit.workload.drawing import Document
 
+MUTEXES = ("one", "two", "k {{ctx.input.k}}")
+
+
+def with_mutex(drawn: Document, name: str) -> Document:
+    """The same document, of which some tasks run one at a time, whichever instance has them."""
+    random = Random(f"mutex {name}")
+    nodes = [
+        {**each, "config": {**each.get("config", {}), "mutex": random.choice(MUTEXES)}}
+        if each["type"] == "task" and random.random() < 0.5
+        else each
+        for each in drawn["nodes"]
+    ]
+    return {**drawn, "nodes": nodes}
+
 
 def with_limit(drawn: Document, name: str) -> Document:
     """The same document, of which few instances may run at once."""

@@ -57,6 +57,55 @@ def nothing_runs_without_a_slot(whole: Whole) -> Iterator[Violation]:
                 yield Violation("I31", instance.id, row.seq, message)
 
 
+def one_step_has_a_mutex(whole: Whole) -> Iterator[Violation]:
+    """I31: a mutex is a limit of one: from its grant to the final outcome of the step."""
+    run = whole.ledgers.run
+    rows = {
+        (instance.id, row.seq): row
+        for instance in run.instances
+        for row in map(row_of, instance.history)
+        if row.type in _ABOUT_MUTEXES
+    }
+    asked: dict[tuple[str, str, str], str] = {}
+    held: dict[str, tuple[str, str, str]] = {}
+    for commit in run.commits or ():
+        id = str(commit["instance"])
+        for seq in range(int(commit["first"]), int(commit["last"]) + 1):
+            row = rows.get((id, seq))
+            if row is None:
+                continue
+            place = (id, str(row.node), row.iteration)
+            if row.type == "MUTEX_REQUESTED":
+                asked[place] = str(row.payload["mutex"])
+            elif row.type == "MUTEX_GRANTED":
+                mutex = asked[place]
+                if mutex in held:
+                    message = f"{place} and {held[mutex]} have the mutex {mutex}"
+                    yield Violation("I31", id, seq, message)
+                held[mutex] = place
+            else:
+                is_over = row.type == "STATUS_CHANGED" and row.payload["to"] in FINAL
+                is_tried_again = row.payload.get("then") == "retry"
+                for mutex, holder in list(held.items()):
+                    ends = holder[0] == id if is_over else holder == place and not is_tried_again
+                    if ends and (is_over or row.type != "STATUS_CHANGED"):
+                        del held[mutex]
+    if run.at_rest and run.commits is not None:
+        for mutex, (id, node, _) in held.items():
+            if _is_final(whole, id):
+                yield Violation("I31", id, 0, f"{node} has the mutex {mutex} after the end")
+
+
+_ABOUT_MUTEXES = frozenset(
+    {"MUTEX_REQUESTED", "MUTEX_GRANTED", "NODE_COMPLETED", "NODE_FAILED", "NODE_CANCELLED"}
+    | {"STATUS_CHANGED"}
+)
+
+
+def _is_final(whole: Whole, id: str) -> bool:
+    return any(each.id == id and each.status in FINAL for each in whole.summaries)
+
+
 def _concurrency(document: Fields) -> Fields | None:
     options = document.get("options") or document.get("workflowOptions") or {}
     found = options.get("concurrency")
