@@ -19,7 +19,7 @@ from tenuto.model.inputs import (
     TaskSucceeded,
     UndoAsked,
 )
-from tenuto.model.json import JSON
+from tenuto.model.json import JSON, Object
 from tenuto.model.policy import Policies, RetryPolicy, TaskPolicy
 from tenuto.model.test_run import TestRunSpec
 from tests.core.calendars import policies, short_office
@@ -78,7 +78,7 @@ def created() -> Run:
 def woken_among_others() -> Run:
     """It waits for a slot, gives it back while it waits for an event, and waits for another."""
     drawn = draw("a>w w>b", w=wait())
-    limit = {"limit": 2, "key": "{{ctx.input.customer}}"}
+    limit: Object = {"limit": 2, "key": "{{ctx.input.customer}}"}
     run = play({**drawn, "workflowOptions": {"concurrency": limit, "timeout": "PT1H"}})
     run.start({"customer": "c7"}).later(minutes=2).admit().succeed("a", 1)
     return run.event("paid").later(minutes=1).admit().succeed("b", 2)

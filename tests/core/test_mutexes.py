@@ -7,7 +7,7 @@ import pytest
 from tenuto.core.deciding import STALE
 from tenuto.model.family import Parent
 from tenuto.model.ids import NodeKey
-from tenuto.model.json import Object
+from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
 from tests.core.drawing import draw, task
 from tests.core.play import Run, play
@@ -15,11 +15,11 @@ from tests.core.play import Run, play
 A = NodeKey("a")
 
 
-def locked(**settings: object) -> Object:
+def locked(**settings: JSON) -> Object:
     return task(mutex="printer {{ctx.input.n ?? 1}}", **settings)
 
 
-def asked(drawn: str = "a>b", **settings: object) -> Run:
+def asked(drawn: str = "a>b", **settings: JSON) -> Run:
     return play(draw(drawn, a=locked(**settings))).start({"n": 7})
 
 

@@ -106,7 +106,7 @@ def test_one_that_only_waits_gives_its_slot_back_and_asks_again_when_it_is_woken
     run = limited(draw("a>w w>b", w=between)).start().admit().succeed("a")
     assert not has_slot(run)
     assert run.ledger.slots == {}
-    if "eventPattern" in between["config"]:
+    if "eventPattern" in str(between):
         run.event("paid")
     else:
         run.later(days=1).fire()
@@ -164,7 +164,8 @@ def test_a_quarantined_instance_gives_its_slot_back() -> None:
 
 
 def test_the_timeout_counts_from_the_slot_and_the_deadline_does_not() -> None:
-    document = {**draw("a"), "workflowOptions": {"concurrency": {"limit": 1}, "timeout": "PT1H"}}
+    options: Object = {"concurrency": {"limit": 1}, "timeout": "PT1H"}
+    document: Object = {**draw("a"), "workflowOptions": options}
     run = play(document).start().later(days=1)
     assert (run.state.deadline, run.state.status) == (None, Status.CREATED)
     run.admit()

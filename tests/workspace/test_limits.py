@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
+import msgspec
 import pytest
 
-from tenuto.model.errors import Conflict, InvalidInput, NotFound
+from tenuto.model.errors import Conflict, InvalidInput, NotFound, Overloaded
 from tenuto.model.json import Object
 from tenuto.model.status import Status
 from tests.workspace.conftest import Place
@@ -37,7 +38,7 @@ async def test_instances_beyond_a_limit_wait_and_a_raised_one_admits_them(place:
     assert page.items[0].waiting_for[0].limit == "global"
     assert (page.items[0].waiting_for[0].held, page.items[0].waiting_for[0].max) == (1, 1)
     explained = await (await place.workspace.instance(ids[2])).explain()
-    cause = explained["causes"][0]
+    [cause, *_] = msgspec.convert(explained["causes"], list[Object])
     message = f"position 2 of 2; limit global 1 of 1, held by {ids[0]}"
     assert (cause["kind"], cause["message"]) == ("slot", message)
     raised = await limits.set({"globalMaxConcurrent": 2}, only_after=saved.version)
@@ -107,6 +108,14 @@ async def test_limits_that_were_changed_meanwhile_are_not_overwritten(place: Pla
     with pytest.raises(Conflict) as refused:
         await place.workspace.limits.set({"userLimits": {"*": 7}}, only_after=saved.version)
     assert refused.value.code == "TEN-3194"
+
+
+async def test_starts_beyond_the_bound_of_the_queue_are_refused(place: Place) -> None:
+    await place.workspace.limits.set({"globalMaxConcurrent": 0, "queue": {"bound": 2}})
+    await started(place, 2)
+    with pytest.raises(Overloaded) as refused:
+        await place.workspace.start("held", {})
+    assert refused.value.code == "TEN-2836"
 
 
 async def until(place: Place, id: str, status: Status) -> None:

@@ -40,9 +40,12 @@ def request(d: Deciding, key: NodeKey, template: str) -> None:
         message = f"a step around it has the mutex {mutex!r}: it would wait for itself"
         fail(d, key, attempt, Failure(code=MUTEX_SELF, message=message, retryable=False))
         return
-    place = {"node": key.node, "iteration": key.iteration}
-    d.emit(MutexRequested(at=d.now, **place, attempt=attempt, mutex=mutex))
-    d.order(AskSlot(number=attempt, mutex=mutex, **place))
+    d.emit(
+        MutexRequested(
+            at=d.now, node=key.node, iteration=key.iteration, attempt=attempt, mutex=mutex
+        )
+    )
+    d.order(AskSlot(number=attempt, mutex=mutex, node=key.node, iteration=key.iteration))
 
 
 def granted(d: Deciding, report: Admitted) -> Rejection | None:

@@ -293,6 +293,8 @@ class Engine:
         """
         self._refuse_unless_working()
         await self.usage.refuse_start(tenant)
+        if self.limits.bound is not None:
+            await self.admissions.refuse_start(self.limits.bound)
         chosen = instance_id or self.ids.instance_id(self.clock.now())
         facts = StartFacts(
             plan=plan,

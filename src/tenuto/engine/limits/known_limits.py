@@ -42,6 +42,11 @@ class KnownLimits:
         )
         return rules if is_counted else None
 
+    @property
+    def bound(self) -> int | None:
+        """The most instances that may wait; None: any number."""
+        return None if self._rules is None else self.config(SERVICE).queue.bound
+
     def config(self, tenant: str) -> ConcurrencyConfig:
         """The limits that are set under a name."""
         return self._configs.get(tenant, _NOTHING)

@@ -27,8 +27,8 @@ def no_limit_is_exceeded(whole: Whole) -> Iterator[Violation]:
             now = _holds(row, before=is_held)
             if now != is_held:
                 key = f"{instance.document['id']}/{_key(concurrency, instance.history)}"
-                change = (key, 1 if now else -1, int(concurrency["limit"]))
-                mine.setdefault(row.seq, []).append(change)
+                made = (key, 1 if now else -1, int(concurrency["limit"]))
+                mine.setdefault(row.seq, []).append(made)
                 is_held = now
         if run.at_rest and is_held and _is_over(instance.history):
             yield Violation("I31", instance.id, 0, "it has ended and holds a slot")
