@@ -11,18 +11,22 @@ from unittest.mock import patch
 import pytest
 
 from tenuto.store.parts.slots import _Pass
-from tenuto.testing.fault_plan import Fault
+from tenuto.testing.fault_plan import AtWrite, Fault, NoFaults
 from tests.kit.breadth import breadth
 from tests.kit.simulator.places import InMemory
-from tests.kit.simulator.scenario import limited
+from tests.kit.simulator.scenario import Job, Scenario, limited
 from tests.kit.simulator.verdict import (
     assert_kept,
     counts_of,
     run_scenario,
     violations_of,
 )
+from tests.kit.workload import Cancel, plan_behaviours
+from tests.kit.workload.drawing import document, edges, node, task
 
 SEEDS = breadth(6, 400)
+STEP = breadth(4, 1)
+"""One in so many writes meets a fault of each kind."""
 
 
 @pytest.mark.slow
@@ -41,6 +45,40 @@ def test_no_limit_is_exceeded_and_no_slot_is_lost(engines: int) -> None:
     assert all(counts[str(each)] for each in crashes), f"vacuous: {counts}"
     ends = ("CANCELLED", "COMPLETED", "PAUSE_REQUESTED")
     assert all(counts[each] for each in ends), f"vacuous: {counts}"
+
+
+def printing() -> Scenario:
+    """Three instances that compete for one slot and one mutex; one is cancelled while it waits."""
+    shape = {
+        **document(
+            "printing",
+            [task("a"), node("w", "delay", duration="PT5S"), task("b", mutex="printer")],
+            edges("a > w > b"),
+        ),
+        "workflowOptions": {"concurrency": {"limit": 1}},
+    }
+    steady = plan_behaviours(shape, "steady", failing_percent=0, calm=True)
+    jobs = [Job(shape, {"k": n}, steady, [], f"key {n}") for n in range(3)]
+    jobs[2].actions = [Cancel(50, "not needed")]
+    return Scenario("printing", jobs, NoFaults())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", [Fault.CRASH_BEFORE, Fault.CRASH_AFTER, Fault.ACK_LOST])
+def test_a_crash_around_any_write_loses_no_slot(fault: Fault) -> None:
+    """C8, "Concurrency permit lost when a waiting item was killed", C2 and C4: a process that dies
+    between a release and the next grant, or between a grant and what it is for.
+    """
+    calm = printing()
+    assert_kept(run_scenario(calm), "calm")
+    assert isinstance(calm.fault_plan, NoFaults)
+    writes = calm.fault_plan.writes
+    assert writes > 20, "vacuous"
+    first = list(Fault).index(fault) % STEP
+    for number in range(1 + first, writes + 1, STEP):
+        scenario = printing()
+        scenario.fault_plan = AtWrite({number: fault})
+        assert_kept(run_scenario(scenario), f"{fault} at write {number}")
 
 
 def limits_are_not_compared() -> AbstractContextManager[Any]:
