@@ -105,11 +105,13 @@ def retried(d: Deciding) -> None:
 def give_back(d: Deciding) -> None:
     """Give the slot back where nothing is in flight, or the instance ends."""
     state = d.state
+    if state.status.is_final:
+        return  # given back with the end, however that came
+    if state.running and state.ending is None:
+        return  # most decisions are on instances at work
     slot = slot_of(state)
     if slot is None:
         return
-    if state.status.is_final:
-        return  # given back with the end, however that came
     if slot.state == "asked" and state.ending is not None:
         # What is left to do, and to undo, needs no slot.
         _note(d, replace(slot, state="released"))
