@@ -177,6 +177,7 @@ def _bodies(things: Things) -> Mapping[str, object]:
         "put_schedule": _schedule(things.id_of("schedules"), flow),
         "preview_schedule_document": _schedule("mine", flow),
         "put_secret": {"value": "a value", "destinations": ["api.example.com"]},
+        "put_concurrency": {"workflowTypeLimits": {flow: 1_000}},
         "put_task": {"id": things.id_of("tasks"), "kind": "pull"},
     }
 

@@ -18,6 +18,7 @@ from tenuto.core.ending import output_of
 from tenuto.definition import compile_definition
 from tenuto.model.durations import epoch_ms, from_epoch_ms
 from tenuto.model.effects import (
+    AskSlot,
     ClearTimer,
     CloseWait,
     DropDeadLetters,
@@ -25,6 +26,7 @@ from tenuto.model.effects import (
     KeepDeadLetter,
     OpenWait,
     PublishEvent,
+    ReleaseSlot,
     ResolveChild,
     SendMail,
     SetTimer,
@@ -36,6 +38,7 @@ from tenuto.model.events import Event
 from tenuto.model.failure import Failure
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import (
+    Admitted,
     AttemptLost,
     CancelAsked,
     DecisionAsked,
@@ -134,7 +137,7 @@ class CoreDriver:
             self._do(effect)
         return decision
 
-    def _do(self, effect: Effect) -> None:
+    def _do(self, effect: Effect) -> None:  # noqa: C901 - one arm each
         match effect:
             case StartAttempt():
                 self._start(effect)
@@ -163,7 +166,11 @@ class CoreDriver:
                     for each in self._letters
                     if each["kind"] == "late-result" or (each["node"], each["iteration"]) != again
                 ]
-            case PublishEvent() | TakeEvent():
+            case AskSlot():
+                place = {"node": effect.node, "iteration": effect.iteration}
+                granted = Admitted(number=effect.number, **place)
+                self._at(self._now, lambda: self._feed(granted))
+            case PublishEvent() | TakeEvent() | ReleaseSlot():
                 pass
             case ResolveChild() | SendMail():
                 raise AssertionError("one instance alone has no children")

@@ -32,6 +32,7 @@ from tenuto.client.data_sources import RemoteDataQueries, RemoteDataSources
 from tenuto.client.dead_letters import RemoteDeadLetters
 from tenuto.client.instance import RemoteInstance
 from tenuto.client.keys import RemoteKeys
+from tenuto.client.limits import RemoteLimits
 from tenuto.client.listeners import RemoteSubscriptions, RemoteWebhooks
 from tenuto.client.schedules import RemoteCalendars, RemoteSchedules
 from tenuto.client.secrets import RemoteSecrets
@@ -387,6 +388,7 @@ PARTS = {
     "data_sources": Face(RemoteDataSources, "SyncDataSources"),
     "data_queries": Face(RemoteDataQueries, "SyncDataQueries"),
     "secrets": Face(RemoteSecrets, "SyncSecrets"),
+    "limits": Face(RemoteLimits, "SyncLimits"),
     "workers": Face(RemoteWorkers, "SyncWorkers"),
     "approvals": Face(RemoteApprovals, "SyncApprovals"),
     "bulk": Face(RemoteBulk, "SyncBulk"),

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import assert_never
 
 from tenuto.model.effects import (
+    AskSlot,
     ClearTimer,
     CloseWait,
     DropDeadLetters,
@@ -13,6 +14,7 @@ from tenuto.model.effects import (
     KeepDeadLetter,
     OpenWait,
     PublishEvent,
+    ReleaseSlot,
     ResolveChild,
     SendMail,
     SetTimer,
@@ -66,6 +68,8 @@ class Ledger:
         self.children: dict[NodeKey, str] = {}
         """Children that were started and whose end is waited for."""
         self.mail: list[SendMail] = []
+        self.slots: dict[NodeKey, AskSlot] = {}
+        """Slots that are held or asked for; without a node that of the instance."""
 
     def take(self, entries: tuple[Entry, ...], effects: tuple[Effect, ...]) -> None:
         broken_off: set[tuple[str, str, int]] = set()
@@ -148,6 +152,10 @@ class Ledger:
             case SendMail():
                 assert effect.id not in {sent.id for sent in self.mail}, f"{effect.id} sent twice"
                 self.mail.append(effect)
+            case AskSlot():
+                self.slots[NodeKey(effect.node, effect.iteration)] = effect
+            case ReleaseSlot():
+                self.slots.pop(NodeKey(effect.node, effect.iteration), None)
             case _:
                 assert_never(effect)
 

@@ -29,6 +29,7 @@ from tenuto.model.events import Event
 from tenuto.model.failure import Failure, LastError
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import (
+    Admitted,
     AttemptLost,
     CancelAsked,
     ChildReported,
@@ -382,6 +383,12 @@ class Run:
 
     def resume(self) -> Run:
         return self.tell(ResumeAsked(by="ada"))
+
+    def admit(self, node: str = "", number: int | None = None) -> Run:
+        """Grant the slot that is asked for."""
+        key = key_of(node)
+        asked = self.ledger.slots[key].number if number is None else number
+        return self.tell(Admitted(number=asked, node=key.node, iteration=key.iteration))
 
     def skip_delay(self, node: str) -> Run:
         key = key_of(node)

@@ -22,7 +22,7 @@ from tenuto.model.inputs import (
     TaskSucceeded,
     UndoAsked,
 )
-from tenuto.model.json import JSON
+from tenuto.model.json import JSON, Object
 from tenuto.model.policy import Policies, RetryPolicy, TaskPolicy
 from tenuto.model.test_run import TestRunSpec
 from tests.core.calendars import policies, short_office
@@ -77,6 +77,22 @@ def created() -> Run:
     run.entries.append(entry)
     run.state = fold(run.plan, run.state, entry)
     return run
+
+
+def woken_among_others() -> Run:
+    """It waits for a slot, gives it back while it waits for an event, and waits for another."""
+    drawn = draw("a>w w>b", w=wait())
+    limit: Object = {"limit": 2, "key": "{{ctx.input.customer}}"}
+    run = play({**drawn, "workflowOptions": {"concurrency": limit, "timeout": "PT1H"}})
+    run.start({"customer": "c7"}).later(minutes=2).admit().succeed("a", 1)
+    return run.event("paid").later(minutes=1).admit().succeed("b", 2)
+
+
+def one_printer() -> Run:
+    """Two steps ask for one mutex; the first is lost once, and is tried again."""
+    shared = task(mutex="printer {{ctx.input.floor}}")
+    run = play(draw("a>c b>c", a=shared, b=shared)).start({"floor": 2})
+    return run.admit("a").lose("a").succeed("a", 1).admit("b").succeed("b", 2).succeed("c", 3)
 
 
 SOLD = cancelled_by(
@@ -661,5 +677,7 @@ SHELF: dict[str, Situation] = {
         undone_though_it_failed,
         set_aside_and_retried,
         by_declared_policies,
+        woken_among_others,
+        one_printer,
     )
 }

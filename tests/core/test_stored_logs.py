@@ -122,7 +122,6 @@ def test_a_flipped_bit_is_seen_or_leaves_an_entry_that_can_be_kept() -> None:
     [
         ("event_type", "NODE_VANISHED"),
         ("event_type", ""),
-        ("event_type", "MUTEX_GRANTED"),
         ("payload", b"null"),
         ("payload", b"[1]"),
         ("payload", b'"text"'),

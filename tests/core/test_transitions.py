@@ -24,6 +24,7 @@ from tenuto.model.entries import (
 from tenuto.model.events import Event
 from tenuto.model.failure import Failure
 from tenuto.model.inputs import (
+    Admitted,
     AttemptLost,
     CancelAsked,
     ChildReported,
@@ -96,6 +97,7 @@ def inputs(kind: type[Input], run: Run) -> list[Input]:
         PauseAsked: lambda: [PauseAsked(by="ada"), PauseAsked(by="ada", until=BEGIN)],
         ResumeAsked: lambda: [ResumeAsked(by="ada")],
         RetryAsked: lambda: [RetryAsked(by="ada")],
+        Admitted: lambda: [Admitted(number=1), Admitted(number=1, node="a")],
         SkipDelayAsked: lambda: [SkipDelayAsked(node=n, by="ada") for n in (*names, "d")],
         TimeOutAsked: lambda: [TimeOutAsked(node=n, by="ada") for n in (*names, "d")],
         UndoAsked: lambda: [UndoAsked(by="p")],

@@ -45,6 +45,7 @@ NAMES = (
     "merged",
     "nightly_report",
     "nightly_report_backfilled",
+    "one_printer",
     "order_never_paid",
     "order_out_of_stock",
     "order_paid_and_shipped",
@@ -78,6 +79,7 @@ NAMES = (
     "undone_with_its_children",
     "undone_with_its_children_at_work",
     "work_of_its_own",
+    "woken_among_others",
 )
 SUPERSEDED = {
     "child_undone": "child_undone_as_asked",

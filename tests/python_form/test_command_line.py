@@ -55,7 +55,7 @@ from tenuto import task, workflow
 def charge(order: dict) -> dict:
     return order
 
-@workflow(options={"concurrency": {"limit": 1}})
+@workflow(options={"encrypt": True})
 def selling(order: dict) -> None:
     charge(order)
 """
@@ -209,7 +209,7 @@ def test_what_this_version_does_not_run_is_told_with_its_line(shell: Terminal) -
     shell.write("selling.py", NOT_YET)
     ended = shell.run("validate", "selling.py")
     assert ended.code == 0
-    assert "TEN-1914  selling.py:8" in ended.err
+    assert "TEN-1915  selling.py:8" in ended.err
 
 
 def test_two_tasks_of_one_name_are_told_with_the_place_of_the_second(shell: Terminal) -> None:

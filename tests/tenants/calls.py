@@ -21,6 +21,7 @@ from tenuto.workspace.engine_workspace import EngineWorkspace
 from tenuto.workspace.events import Events
 from tenuto.workspace.instance import InstanceRef
 from tenuto.workspace.keys import TenantKeys
+from tenuto.workspace.limits import Limits
 from tenuto.workspace.schedules import Schedules
 from tenuto.workspace.secrets import TenantSecrets
 from tenuto.workspace.starting import Starting
@@ -73,6 +74,7 @@ PARTS: dict[str, type] = {
     "data_sources": DataSources,
     "data_queries": DataQueries,
     "secrets": TenantSecrets,
+    "limits": Limits,
     "bulk": BulkOperations,
     "test_runs": TestRuns,
     "keys": TenantKeys,
@@ -83,6 +85,9 @@ PARTS: dict[str, type] = {
 BY_INSTANCE: dict[str, OfWorkspace] = {
     "instance": lambda mine, id: mine.instance(id),
     "test_runs.stop": lambda mine, id: mine.test_runs.stop(id),
+    "limits.promote": lambda mine, id: mine.limits.promote(id),
+    "limits.hold": lambda mine, id: mine.limits.hold(id),
+    "limits.release": lambda mine, id: mine.limits.release(id),
     "test_runs.publish": lambda mine, id: mine.test_runs.publish(id, {"pattern": "a.b"}),
 }
 BY_DEAD_LETTER: dict[str, OfWorkspace] = {
@@ -189,6 +194,7 @@ ONLY_OWN = frozenset(
         "calendars.known",
         *("data_sources.create", "data_sources.save", "data_sources.list", "data_sources.page"),
         *("data_queries.create", "data_queries.save", "data_queries.list", "data_queries.page"),
+        *("limits.get", "limits.set", "limits.queue"),
         *("dead_letters.list", "dead_letters.page", "dead_letters.rows"),
         *("dead_letters.groups", "dead_letters.workflows"),
         *("definitions.ids", "definitions.newest", "definitions.save", "definitions.versions"),

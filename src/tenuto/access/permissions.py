@@ -36,6 +36,8 @@ class Permission(StrEnum):
     AUDIT_READ = "audit:read"
     KEYS_MANAGE = "keys:manage"
     SETTINGS_READ = "settings:read"
+    LIMITS_READ = "limits:read"
+    LIMITS_WRITE = "limits:write"
     STATS_READ = "stats:read"
     TEST_RUNS_RUN = "test-runs:run"
 

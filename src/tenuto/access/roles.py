@@ -39,6 +39,7 @@ _VIEWER = frozenset(
         Permission.SECRETS_READ,
         Permission.DEAD_LETTERS_READ,
         Permission.STATS_READ,
+        Permission.LIMITS_READ,
     }
 )
 _OPERATOR = _VIEWER | {
@@ -61,7 +62,12 @@ _EDITOR = _OPERATOR | {
     Permission.SECRETS_WRITE,
     Permission.TEST_RUNS_RUN,
 }
-_ADMIN = _EDITOR | {Permission.AUDIT_READ, Permission.KEYS_MANAGE, Permission.SETTINGS_READ}
+_ADMIN = _EDITOR | {
+    Permission.AUDIT_READ,
+    Permission.KEYS_MANAGE,
+    Permission.SETTINGS_READ,
+    Permission.LIMITS_WRITE,
+}
 
 ROLE_PERMISSIONS: Mapping[Role, frozenset[Permission]] = MappingProxyType(
     {

@@ -118,6 +118,8 @@ def problem_answer(error: TenutoError, path: str, request_id: str) -> ProblemAns
     )
     status = item.status
     headers = dict(error.headers) if isinstance(error, Refusal) else {}
+    if isinstance(error, Overloaded) and error.retry_after is not None:
+        headers["retry-after"] = str(error.retry_after)
     if status in (429, 503) and error.code != OVER_QUOTA:
         headers.setdefault("retry-after", str(_RETRY_SECONDS))
     if status == 401:

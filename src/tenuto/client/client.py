@@ -19,6 +19,7 @@ from tenuto.client.data_sources import RemoteDataQueries, RemoteDataSources
 from tenuto.client.dead_letters import RemoteDeadLetters
 from tenuto.client.instance import RemoteInstance
 from tenuto.client.keys import RemoteKeys
+from tenuto.client.limits import RemoteLimits
 from tenuto.client.listeners import RemoteSubscriptions, RemoteWebhooks
 from tenuto.client.operations import Operations
 from tenuto.client.pages import every, up_to
@@ -97,6 +98,8 @@ class Client:
         """Tasks that the tenant has declared: add, put, list, get, remove, execute."""
         self.schedules = RemoteSchedules(self.operations)
         """What is started at certain times: save, list, get, pause, resume, trigger, backfill."""
+        self.limits = RemoteLimits(self.operations)
+        """How many instances run at once, and which wait: get, set, queue, promote, hold."""
         self.calendars = RemoteCalendars(self.operations)
         """Business calendars: save, list, get, days, import_dates, add, remove."""
         self.data_sources = RemoteDataSources(self.operations)

@@ -117,6 +117,13 @@ def depth_below(d: Deciding) -> int:
     return 1 if d.state.parent is None else d.state.parent.depth + 1
 
 
+def held_around(state: InstanceState, key: NodeKey) -> tuple[str, ...]:
+    """The mutexes of a step and of those around its instance."""
+    outer = () if state.parent is None else state.parent.mutexes
+    node = state.nodes.get(key)
+    return outer if node is None or node.mutex is None else (*outer, node.mutex)
+
+
 def _parent(d: Deciding, key: NodeKey, attempt: int) -> Parent:
     return Parent(
         id=d.state.id,
@@ -125,6 +132,7 @@ def _parent(d: Deciding, key: NodeKey, attempt: int) -> Parent:
         attempt=attempt,
         root_id=d.state.id if d.state.parent is None else d.state.parent.root_id,
         depth=depth_below(d),
+        mutexes=held_around(d.state, key),
     )
 
 

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from msgspec import UNSET
 
-from tenuto.core import compensation
+from tenuto.core import compensation, slots
 from tenuto.core.cancel_trigger import holds, listens
 from tenuto.core.deciding import DOES_NOT_HOLD, NOT_THIS_STATUS, STALE, Deciding, Rejection
 from tenuto.core.moments import Moments, UnknownCalendar
@@ -28,6 +28,7 @@ from tenuto.model.entries import (
     StatusChanged,
 )
 from tenuto.model.inputs import CancelAsked, PauseAsked, ResumeAsked, Started, TriggerMatched
+from tenuto.model.slots import SlotRequest
 from tenuto.model.status import Status
 
 NO_CALENDAR = "TEN-2102"
@@ -46,7 +47,7 @@ def start(d: Deciding, asked: Started) -> Rejection | None:
         if asked.parent is not None:
             d.order(never_began(d.state.id, asked.parent, begun, d.now))
         return begun
-    deadline, sla = begun
+    deadline, sla, slot = begun
     d.emit(
         InputSet(
             at=d.now,
@@ -66,10 +67,13 @@ def start(d: Deciding, asked: Started) -> Rejection | None:
             schedule=_scheduled_by(asked),
         )
     )
-    d.emit(StatusChanged(at=d.now, from_=Status.CREATED, to=Status.RUNNING))
+    if slot is None:
+        d.emit(StatusChanged(at=d.now, from_=Status.CREATED, to=Status.RUNNING))
     if sla is not None:
         d.emit(sla)
     misfit = take_over(d, asked)
+    if slot is not None and misfit is None:
+        slots.ask(d, slot)
     if misfit is not None:
         # The instance will not exist: it must leave no timer.
         d.effects.clear()
@@ -85,10 +89,15 @@ def _scheduled_by(asked: Started) -> ScheduledBy | None:
 
 def _beginning(
     d: Deciding, asked: Started, moments: Moments
-) -> tuple[datetime | None, SlaSet | None] | Rejection:
-    """The deadline and the SLA of an instance that begins now."""
+) -> tuple[datetime | None, SlaSet | None, SlotRequest | None] | Rejection:
+    """The deadline, the SLA and the slot of an instance that begins now."""
+    slot = slots.wanted(d, asked)
+    if isinstance(slot, Rejection):
+        return slot
     try:
-        return _deadline(d, asked, moments), set_by(d, INSTANCE, d.plan.definition.options.sla)
+        sla = set_by(d, INSTANCE, d.plan.definition.options.sla)
+        deadline = _deadline(d, asked, moments, is_queued=slot is not None)
+        return deadline, sla, slot
     except UnknownCalendar as error:
         return Rejection(code=NO_CALENDAR, message=f"options: {error}")
     except (ExpressionError, ValueError) as error:
@@ -170,11 +179,14 @@ def _refuse(d: Deciding, verb: str, allowed: set[Status]) -> Rejection | None:
     return None
 
 
-def _deadline(d: Deciding, asked: Started, due: Moments) -> datetime | None:
-    """The earliest of what the start asks for and what the definition's options say."""
+def _deadline(d: Deciding, asked: Started, due: Moments, *, is_queued: bool) -> datetime | None:
+    """The earliest of what the start asks for and what the definition's options say.
+
+    Where it waits for a slot, `options.timeout` counts from when it has that.
+    """
     options = d.plan.definition.options
     moments = [to_milliseconds(asked.deadline)] if asked.deadline is not None else []
-    if options.timeout is not None:
+    if options.timeout is not None and not is_queued:
         moments.append(due.after(options.timeout))
     if options.deadline is not None:
         state = d.state

@@ -17,9 +17,11 @@ from tenuto.core import (
     compensation,
     delay,
     more,
+    mutex,
     refused,
     retry,
     sla,
+    slots,
     time_out,
     timer,
     wait,
@@ -30,6 +32,7 @@ from tenuto.core.plan import Plan
 from tenuto.core.state import InstanceState
 from tenuto.core.watching import all_watching
 from tenuto.model.inputs import (
+    Admitted,
     AttemptLost,
     CancelAsked,
     ChildReported,
@@ -147,5 +150,9 @@ def _take(d: Deciding, input: Occurrence) -> Rejection | None:  # noqa: C901 - o
             return retry.retry(d, input)
         case CompensationRetryAsked():
             return compensation.retry_asked(d, input)
+        case Admitted(node=""):
+            return slots.admitted(d, input)
+        case Admitted():
+            return mutex.granted(d, input)
         case _:
             assert_never(input)

@@ -18,7 +18,7 @@ from tenuto.core.state import InstanceState, Timer, Variable
 from tenuto.core.timing import APPROVAL_TIMERS, NODE_TIMERS, SLA_TIMERS
 from tenuto.core.watching import changed_for
 from tenuto.expr import CountedScope, Lazy, Steps
-from tenuto.model.effects import ClearTimer, CloseWait, Effect, SetTimer
+from tenuto.model.effects import ClearTimer, CloseWait, Effect, ReleaseSlot, SetTimer
 from tenuto.model.entries import (
     CompensationEnded,
     Entry,
@@ -31,6 +31,7 @@ from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import TimerKey, TimerKind
 from tenuto.model.json import JSON
 from tenuto.model.policy import MOST_STEPS, Check, Policies
+from tenuto.model.slots import SLOT
 
 NO_SUCH_INSTANCE = "TEN-3001"
 NOT_THIS_STATUS = "TEN-3002"
@@ -117,8 +118,12 @@ class Deciding:
         """Make `entry` true, and set or clear the timers that this changes."""
         timers = self.state.timers
         heard = self.plan.hearing and self._hears(entry)
+        locked = self.plan.has_mutexes and self._has_mutex(entry)
         fold_into(self.plan, self.state, entry)
         self.entries.append(entry)
+        if locked and not self._has_mutex(entry):
+            assert isinstance(entry, NodeEntry)
+            self.order(ReleaseSlot(node=entry.node, iteration=entry.iteration))
         if heard and not self._hears(entry):
             assert isinstance(entry, NodeEntry)
             self.order(CloseWait(node=entry.node, iteration=entry.iteration, event_id=None))
@@ -133,6 +138,13 @@ class Deciding:
             return False
         node = self.state.nodes.get(entry.key)
         return node is not None and node.hears and node.is_open
+
+    def _has_mutex(self, entry: Entry) -> bool:
+        """Whether an entry is about an open node that has a mutex, or waits for it."""
+        if not isinstance(entry, NodeEntry) or isinstance(entry, IterationStarted):
+            return False
+        node = self.state.nodes.get(entry.key)
+        return node is not None and node.mutex is not None and node.is_open
 
     @property
     def has_room(self) -> bool:
@@ -170,6 +182,13 @@ class Deciding:
                 self.order(ClearTimer(key=GO_ON, due=moment, set_at=moment))
             if is_left and (self._goes_on or not was_left):
                 self.order(SetTimer(key=GO_ON, due=moment, set_at=moment))
+        if self.state.system and self.state.status.is_final and SLOT in self.state.system:
+            self.order(ReleaseSlot())
+        if self.plan.has_mutexes and self.state.status.is_final:
+            # Of one that was quarantined: what was open stays so.
+            for key in self.state.open_nodes():
+                if self.state.nodes[key].mutex is not None:
+                    self.order(ReleaseSlot(node=key.node, iteration=key.iteration))
         if self.plan.definition.cancellation_triggers:
             self.effects += subscriptions(self.plan, self.state, was_listening=self._was_listening)
         return Decision(

@@ -22,6 +22,7 @@ from tenuto.model.causes import (
     CauseKind,
     Estimate,
     Explanation,
+    Queued,
     RequestWait,
 )
 from tenuto.model.durations import iso
@@ -81,6 +82,8 @@ class Facts(Struct, frozen=True, gc=False, kw_only=True):
     """How many later ticks of its schedule wait for its end, as far as they were counted."""
     queued: frozenset[tuple[str, str, int]] = frozenset()
     """Attempts (node, iteration, attempt) in this process that wait for a place to run in."""
+    slot: Queued | None = None
+    """Of one that waits for a slot: what for."""
 
 
 def explain(plan: Plan, state: InstanceState, facts: Facts) -> Explanation:
@@ -161,6 +164,8 @@ def _going(plan: Plan, state: InstanceState, facts: Facts) -> list[Cause]:
         causes += steps.joins()
     if state.compensation is not None:
         causes = [_undoing(state.compensation, steps.undoing(state.compensation))]
+    if facts.slot is not None and state.is_without_slot:
+        causes.insert(0, _queued(facts.slot))
     if state.pause is not None:
         causes = [_paused(state, causes)]
     elif state.ending is not None and state.compensation is None:
@@ -171,6 +176,31 @@ def _going(plan: Plan, state: InstanceState, facts: Facts) -> list[Cause]:
         message = "it goes on with the next decision"
         causes.append(Cause(kind=CauseKind.DECIDING, message=message, since=state.updated_at))
     return causes
+
+
+def _queued(queued: Queued) -> Cause:
+    """Such as "position 3 of 9; limit tenant:acme 10 of 10, held by …"."""
+    if queued.is_on_hold:
+        message = "it is on hold: it waits until it is released"
+    elif not queued.limit:
+        message = "it waits for a slot, and is about to be looked at"
+    else:
+        message = (
+            f"position {queued.place} of {queued.length}; "
+            f"limit {queued.limit} {queued.held} of {queued.most}"
+        )
+        if queued.holders:
+            message += f", held by {', '.join(queued.holders)}"
+    details: Object = {
+        "limit": queued.limit,
+        "held": queued.held,
+        "max": queued.most,
+        "position": queued.place,
+        "of": queued.length,
+        "holders": [*queued.holders],
+        "onHold": queued.is_on_hold,
+    }
+    return Cause(kind=CauseKind.SLOT, message=message, since=queued.since, details=details)
 
 
 def _quarantined(instance_id: str, quarantine: Quarantined) -> Cause:

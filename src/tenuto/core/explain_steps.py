@@ -126,6 +126,8 @@ class Steps(Struct, frozen=True):
                 return [self._approval(key, node)]
             case NodeStatus.WAITING if node.is_wait:
                 return self._events(key, node)
+            case NodeStatus.WAITING if node.mutex is not None and node.held is None:
+                return [self._mutex(key, node)]
             case NodeStatus.WAITING:
                 return [self._sleep(key, node)]
             case NodeStatus.RETRYING:
@@ -138,6 +140,16 @@ class Steps(Struct, frozen=True):
                 return [self._child(key, node, node.child_id)]
             case _:
                 return [self._running(key, node)]
+
+    def _mutex(self, key: NodeKey, node: NodeState) -> Cause:
+        return Cause(
+            kind=CauseKind.MUTEX,
+            message=f"it waits for the mutex {node.mutex!r}",
+            step_id=key.node,
+            iteration=key.iteration,
+            since=node.started_at,
+            details={"mutex": node.mutex},
+        )
 
     def _events(self, key: NodeKey, node: NodeState) -> list[Cause]:
         config = self.plan[key.node].node.config

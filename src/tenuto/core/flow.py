@@ -15,8 +15,10 @@ from tenuto.core import (
     emit,
     ending,
     loop,
+    mutex,
     set_values,
     sla,
+    slots,
     wait,
 )
 from tenuto.core.cancelling import cancel_rest, pass_over
@@ -52,7 +54,7 @@ from tenuto.model.policy import MOST_ENTRIES
 from tenuto.model.status import Status
 
 
-def settle(d: Deciding) -> None:
+def settle(d: Deciding) -> None:  # noqa: C901 - one arm for each status
     """Do all that follows from the state as it is."""
     state = d.state
     if state.status.is_final:
@@ -66,7 +68,14 @@ def settle(d: Deciding) -> None:
     is_settled = False
     if d.to_read and state.pause is None:
         _read_enough(d)
-    while not is_settled and state.pause is None and state.ending is None and d.has_room:
+    is_admitted = not (state.system and _is_held_up(d))
+    while (
+        not is_settled
+        and is_admitted
+        and state.pause is None
+        and state.ending is None
+        and d.has_room
+    ):
         is_settled = not _follow(d)
         # Also where no room is left: what has changed is known in this decision alone.
         if d.to_read:
@@ -75,7 +84,9 @@ def settle(d: Deciding) -> None:
         ending.move(d, Status.PAUSED)
     elif state.ending is not None:
         ending.advance(d)
-    elif not is_settled and state.is_unsettled:
+    elif not is_admitted and state.status is Status.CREATED:
+        return
+    elif not is_settled and (state.is_unsettled or (not is_admitted and state.has_to_begin)):
         ending.move(d, Status.RUNNING)
     elif not state.open:
         ending.move(d, Status.COMPLETED)
@@ -83,6 +94,18 @@ def settle(d: Deciding) -> None:
         ending.move(d, Status.WAITING_FOR_EVENT)
     else:
         ending.move(d, Status.RUNNING)
+    if state.system:
+        slots.give_back(d)
+
+
+def _is_held_up(d: Deciding) -> bool:
+    """Whether nothing begins for want of a slot, which is asked for again where it is needed."""
+    state = d.state
+    if not state.is_without_slot or state.ending is not None:
+        return False
+    if state.pause is None and state.has_to_begin:
+        slots.ask_again(d)
+    return True
 
 
 def _read_enough(d: Deciding) -> None:
@@ -129,6 +152,9 @@ def _begin_ready(d: Deciding) -> None:
 
 def _begin(d: Deciding, key: NodeKey) -> None:
     planned = d.plan.nodes[key.node]
+    if d.plan.has_mutexes and mutex.has_it(d, key):
+        _begin_config(d, key, planned.node.config)
+        return
     if planned.node.cancel_rest and not planned.takes_arrivals:
         cancel_rest(d, key)
     if planned.when is not None:
@@ -145,7 +171,10 @@ def _begin(d: Deciding, key: NodeKey) -> None:
     except UnknownCalendar as error:
         fail(d, key, attempt_of(d.state, key), unknown_calendar(error))
         return
-    _begin_config(d, key, planned.node.config)
+    if planned.node.mutex is None or d.plan.rehearsal is not None:
+        _begin_config(d, key, planned.node.config)
+    else:
+        mutex.request(d, key, planned.node.mutex)
     if begun is not None and d.state.nodes[key].is_open:
         d.emit(replace(begun, attempt=attempt_of(d.state, key)))
 

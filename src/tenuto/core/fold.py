@@ -17,6 +17,7 @@ from tenuto.core.plan import Plan
 from tenuto.core.reopening import retry_requested
 from tenuto.core.state import Ending, InstanceState, Pause
 from tenuto.core.timing import clear_timer, set_timer
+from tenuto.model.durations import parse_moment
 from tenuto.model.entries import (
     CancelRequested,
     ChildEnded,
@@ -30,6 +31,8 @@ from tenuto.model.entries import (
     InputSet,
     IterationEnded,
     IterationStarted,
+    MutexGranted,
+    MutexRequested,
     NodeCancelled,
     NodeCancelRequested,
     NodeCompleted,
@@ -52,6 +55,7 @@ from tenuto.model.entries import (
 from tenuto.model.failure import Cancellation
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import TimerKey, TimerKind
+from tenuto.model.slots import TIMEOUT_AT
 from tenuto.model.status import Status
 
 
@@ -95,6 +99,10 @@ def fold_into(  # noqa: C901, PLR0915 - one arm each
             nodes.cancelled(plan, state, entry)
         case NodeCancelRequested():
             nodes.cancel_requested(plan, state, entry)
+        case MutexRequested():
+            nodes.mutex_requested(plan, state, entry)
+        case MutexGranted():
+            nodes.mutex_granted(state, entry)
         case RetryScheduled() if entry.node in plan.undo_steps:
             undoing.retry_scheduled(state, entry)
         case RetryScheduled():
@@ -133,7 +141,7 @@ def fold_into(  # noqa: C901, PLR0915 - one arm each
         case SlaFired():
             sla.sla_fired(state, entry)
         case SystemSet():
-            state.system = {**state.system, **entry.values}
+            _system_set(state, entry)
         case _:
             assert_never(entry)
 
@@ -155,6 +163,16 @@ def _input_set(plan: Plan, state: InstanceState, entry: InputSet) -> None:
     for name in plan.starts:
         state.ready = with_key(state.ready, NodeKey(name))
     set_timer(state, TimerKey(TimerKind.DEADLINE), entry.deadline, entry.at)
+
+
+def _system_set(state: InstanceState, entry: SystemSet) -> None:
+    state.system = {**state.system, **entry.values}
+    due = entry.values.get(TIMEOUT_AT)
+    if isinstance(due, str):
+        moment = parse_moment(due)
+        if state.deadline is None or moment < state.deadline:
+            state.deadline = moment
+            set_timer(state, TimerKey(TimerKind.DEADLINE), moment, entry.at)
 
 
 def _status_changed(state: InstanceState, entry: StatusChanged) -> None:

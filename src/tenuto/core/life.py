@@ -47,6 +47,9 @@ def close_node(
         state.ready = without_key(state.ready, key)
         state.unreachable = without_key(state.unreachable, key)
         return
+    if key in state.ready:
+        # It has its mutex, and had not begun.
+        state.ready = without_key(state.ready, key)
     state.open -= 1
     state.running -= before.is_in_flight
     state.stopping -= before.grace_until is not None

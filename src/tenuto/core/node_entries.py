@@ -8,6 +8,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from tenuto.core.edges import arrive
+from tenuto.core.keys import with_key, without_key
 from tenuto.core.life import change_node, close_node, open_node
 from tenuto.core.loop_entries import (
     close_loop,
@@ -27,6 +28,8 @@ from tenuto.model.approvals import People
 from tenuto.model.durations import epoch_ms
 from tenuto.model.entries import (
     ChildStarted,
+    MutexGranted,
+    MutexRequested,
     NodeCancelled,
     NodeCancelRequested,
     NodeCompleted,
@@ -64,6 +67,17 @@ def dispatched(plan: Plan, state: InstanceState, entry: NodeDispatched) -> None:
             secrets=entry.secrets,
         )
         open_node(plan, state, key, node)
+    elif before.status is NodeStatus.WAITING and before.mutex is not None:
+        node = replace(
+            before,
+            status=_RUNNING,
+            attempt=entry.attempt,
+            started_at=entry.at,
+            timeout_at=entry.timeout_at,
+            input=before.input if entry.input is UNSET else entry.input,
+        )
+        state.ready = without_key(state.ready, key)
+        change_node(state, key, node)
     elif before.status is _PENDING:
         node = _beginning(state, key, entry.at)
         begun = replace(node, attempt=entry.attempt, timeout_at=entry.timeout_at)
@@ -84,6 +98,29 @@ def dispatched(plan: Plan, state: InstanceState, entry: NodeDispatched) -> None:
         )
         change_node(state, key, node)
         clear_timer(state, TimerKey(TimerKind.RETRY, key.node, key.iteration))
+
+
+def mutex_requested(plan: Plan, state: InstanceState, entry: MutexRequested) -> None:
+    before = state.nodes.get(entry.key)
+    # One that was re-opened keeps its input.
+    input = UNSET if before is None else before.input
+    node = NodeState(
+        status=NodeStatus.WAITING,
+        attempt=entry.attempt,
+        opened=state.version,
+        started_at=entry.at,
+        input=input,
+        mutex=entry.mutex,
+        is_queued=True,
+    )
+    given_up = () if before is None else before.given_up
+    open_node(plan, state, entry.key, replace(node, given_up=given_up))
+
+
+def mutex_granted(state: InstanceState, entry: MutexGranted) -> None:
+    """The node has its mutex, and begins as soon as anything may."""
+    change_node(state, entry.key, replace(state.nodes[entry.key], is_queued=False))
+    state.ready = with_key(state.ready, entry.key)
 
 
 def completed(plan: Plan, state: InstanceState, entry: NodeCompleted) -> None:

@@ -127,6 +127,7 @@ class Plan:
             if isinstance(node.config, Loop) and node.config.more is not None
         )
         """Loops to which events append items."""
+        self.has_mutexes = any(node.mutex is not None for node in definition.graph.nodes)
         self.watching = _watching(definition)
         """Loops whose `enough` names more than their own results."""
         self._undo_inputs: dict[str, Expression | Template] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tenuto.core import loop, more
+from tenuto.core import loop, more, slots
 from tenuto.core.cancelling import cancel_nodes, cancelled
 from tenuto.core.deciding import CANNOT_GO_ON, NOT_THIS_STATUS, Deciding, Rejection
 from tenuto.core.moments import Moments, UnknownCalendar
@@ -46,6 +46,7 @@ def retry(d: Deciding, asked: RetryAsked) -> Rejection | None:
         )
     )
     d.emit(StatusChanged(at=d.now, from_=Status.FAILED, to=Status.RUNNING))
+    slots.retried(d)
     for key in to_cancel:
         cancelled(d, key, d.state.nodes[key].attempt)
     for key in held_back:

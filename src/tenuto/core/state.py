@@ -24,6 +24,7 @@ from tenuto.model.inputs import TimerKey
 from tenuto.model.json import JSON, Object
 from tenuto.model.policy import NEAR
 from tenuto.model.secret_place import SecretPlace
+from tenuto.model.slots import SLOT
 from tenuto.model.status import NodeStatus, Status
 
 
@@ -117,6 +118,10 @@ class NodeState(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True)
     """It did not complete, and yet its work was done: there may be something to undo."""
     is_taken_over: bool = False
     """It ran in an earlier instance, which alone undoes it."""
+    mutex: str | None = None
+    """The mutex that it waits for, or has while it is open."""
+    is_queued: bool = False
+    """Whether it waits for its mutex."""
 
     @property
     def is_open(self) -> bool:
@@ -458,7 +463,20 @@ class InstanceState(Struct, gc=False, kw_only=True):
             return False
         if self.pause is not None or self.status.is_final or self.status is Status.CREATED:
             return False
+        if self.ending is None and self.is_without_slot:
+            return False
         return is_waiting if self.ending is None else self.open > self.stopping
+
+    @property
+    def is_without_slot(self) -> bool:
+        """Whether nothing of it begins until it is admitted: a limit counts it, and may be full."""
+        slot = self.system.get(SLOT) if self.system else None
+        return isinstance(slot, dict) and slot.get("state") != "held"
+
+    @property
+    def has_to_begin(self) -> bool:
+        """Whether nodes or iterations are about to begin or to end."""
+        return bool(self.ready or self.doomed or self.quiet or self.short or self.enough)
 
     @property
     def weight(self) -> int:

@@ -18,7 +18,7 @@ class _Setting(NamedTuple):
     is_used: Callable[[Node], bool]
 
 
-_SETTINGS = (_Setting("TEN-1909", "mutex", lambda node: node.mutex is not None),)
+_SETTINGS: tuple[_Setting, ...] = ()
 
 
 class _Surrounding(NamedTuple):
@@ -27,11 +27,7 @@ class _Surrounding(NamedTuple):
     is_used: Callable[[Definition], bool]
 
 
-_SURROUNDINGS = (
-    _Surrounding(
-        "TEN-1914", ("options", "concurrency"), lambda it: it.options.concurrency is not None
-    ),
-)
+_SURROUNDINGS: tuple[_Surrounding, ...] = ()
 
 
 def unavailable(definition: Definition) -> tuple[Problem, ...]:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import cast
 
-from tenuto.definition.fields import UNUSABLE, Field, Fields, Record, Verbatim
+from tenuto.definition.fields import UNUSABLE, Field, Fields, Record
 from tenuto.definition.language_kinds import Template
-from tenuto.definition.plain_kinds import Flag, ListOf, Text, Whole
+from tenuto.definition.plain_kinds import Flag, ListOf, OneOf, Text, Whole
 from tenuto.definition.report import Place
 from tenuto.definition.settings import RETRY, SLA
 from tenuto.definition.time_kinds import InCalendar, Length, MomentOrTemplate, Span
 from tenuto.model.encrypted import is_encrypted
-from tenuto.model.graph import Options
+from tenuto.model.graph import Concurrency, Options
 from tenuto.model.json import JSON, Object, kind_of
+from tenuto.model.slots import MOST_AT_ONCE
 
 _FIELDS = Fields(Field("fields", "fields", ListOf(Text()), required=True))
 
@@ -48,10 +49,14 @@ def refuse_searchable(options: Options, place: Place) -> None:
             place.at("searchable").at(index).wrong("TEN-1680", said)
 
 
-_CONCURRENCY = Fields(
-    Field("limit", "limit", Whole(least=1), required=True),
-    Field("key", "key", Template("text")),
-    Field("holdWhileWaiting", "hold_while_waiting", Flag()),
+_CONCURRENCY = Record(
+    Concurrency,
+    Fields(
+        Field("limit", "limit", Whole(least=1, most=MOST_AT_ONCE), required=True),
+        Field("key", "key", Template("text")),
+        Field("holdWhileWaiting", "hold_while_waiting", Flag()),
+        Field("onFull", "on_full", OneOf("queue", "reject", "replace-oldest", "keep-newest")),
+    ),
 )
 
 OPTIONS = Record(
@@ -63,7 +68,7 @@ OPTIONS = Record(
         Field("deadline", "deadline", MomentOrTemplate()),
         Field("cancelGrace", "cancel_grace", Span()),
         Field("retry", "retry", RETRY),
-        Field("concurrency", "concurrency", Verbatim(_CONCURRENCY)),
+        Field("concurrency", "concurrency", _CONCURRENCY),
         Field("retention", "retention", Length()),
         Field("searchable", "searchable", ListOf(Text())),
         Field("encrypt", "encrypt", Encrypt()),

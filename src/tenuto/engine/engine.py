@@ -17,6 +17,7 @@ from tenuto.engine.definitions.definitions import Definitions
 from tenuto.engine.effects.effects import Effects
 from tenuto.engine.events.events import Events
 from tenuto.engine.events.explainer import StepEstimate
+from tenuto.engine.limits.admission import Admissions
 from tenuto.engine.membership.membership import Membership
 from tenuto.engine.outbox.outbox import Outbox
 from tenuto.engine.schedules.callbacks import CallbackTask, Origin
@@ -151,6 +152,11 @@ class Engine:
             process_id=lambda: self.process_id,
             fenced=self.membership.fenced,
         )
+        self.limits = self.definitions.limits
+        self.admissions = Admissions(
+            shared, hint=self.effects.slots_hint, sent=self.effects.mail_hint
+        )
+        self.limits.has_work = self.admissions.hint
         self.calendars = self.definitions.calendars
         self.schedules = Schedules(
             shared, self.definitions, self.usage, sent=self.effects.mail_hint
@@ -234,6 +240,7 @@ class Engine:
         await look_back_again(self.store)
         taken_over = await self.membership.start()
         await self.effects.start()
+        self.admissions.start()
         self.turns.start_projector()
         self.outbox.start(self.shared.loops)
         self.upkeep.start()
@@ -320,6 +327,8 @@ class Engine:
         if (plan.encrypts or is_sealed) and not can_seal(self.store):
             raise no_keys()
         await self.usage.refuse_start(tenant)
+        if self.limits.bound is not None:
+            await self.admissions.refuse_start(self.limits.bound)
         chosen = instance_id or self.ids.instance_id(self.clock.now())
         facts = StartFacts(
             plan=plan,

@@ -19,6 +19,10 @@ class CauseKind(StrEnum):
     """It waits for an event."""
     APPROVAL = "approval"
     """It waits for the decision of an approval."""
+    SLOT = "slot"
+    """It waits for a slot: a limit that counts it is full."""
+    MUTEX = "mutex"
+    """A step waits until no other step has its mutex."""
     TIMER = "timer"
     """It sleeps."""
     WORKING_TIME = "working-time"
@@ -91,6 +95,20 @@ class RequestWait(Struct, frozen=True, gc=False, kw_only=True):
     obstacle: Literal["breaker", "rate", "concurrency"]
     since: datetime
     until: datetime | None = None
+class Queued(Struct, frozen=True, gc=False, kw_only=True):
+    """What an instance that has no slot waits for."""
+
+    since: datetime
+    limit: str
+    """The limit that is full; empty: no pass has looked at it yet."""
+    held: int = 0
+    most: int | None = None
+    place: int = 1
+    length: int = 1
+    """Its place among those of its tenant that wait for the limit, and how many these are."""
+    holders: tuple[str, ...] = ()
+    """Some of the instances that hold a slot of the limit, the oldest first."""
+    is_on_hold: bool = False
 
 
 class Cause(Struct, frozen=True, gc=False, kw_only=True):

@@ -17,6 +17,7 @@ from tenuto.model.failure import Failure
 from tenuto.model.inputs import Occurrence, TimerKey
 from tenuto.model.json import JSON
 from tenuto.model.secret_place import SecretPlace
+from tenuto.model.slots import SlotRequest
 
 
 class StartAttempt(Struct, frozen=True, gc=False, kw_only=True):
@@ -156,6 +157,26 @@ class DropDeadLetters(Struct, frozen=True, gc=False, kw_only=True):
     iteration: str
 
 
+class AskSlot(Struct, frozen=True, gc=False, kw_only=True):
+    """Report `Admitted` once there is a slot for the instance, or for a step that has a mutex."""
+
+    number: int
+    request: SlotRequest | None = None
+    """What the instance asks for; None: a step asks for the mutex `mutex`."""
+    is_woken: bool = False
+    """Whether the instance has run before: then it goes before those that have not."""
+    node: str = ""
+    iteration: str = ""
+    mutex: str = ""
+
+
+class ReleaseSlot(Struct, frozen=True, gc=False, kw_only=True):
+    """Give a slot back, or withdraw the request for it."""
+
+    node: str = ""
+    iteration: str = ""
+
+
 Effect: TypeAlias = (
     StartAttempt
     | StopAttempt
@@ -169,4 +190,6 @@ Effect: TypeAlias = (
     | SendMail
     | KeepDeadLetter
     | DropDeadLetters
+    | AskSlot
+    | ReleaseSlot
 )

@@ -209,6 +209,19 @@ class RetryScheduled(_NodeEntry, frozen=True, kw_only=True):
     """The calendar that it was computed with, if the delay is in working time."""
 
 
+class MutexRequested(_NodeEntry, frozen=True, kw_only=True):
+    """A step waits until no other step has the mutex."""
+
+    event_type = EventType.MUTEX_REQUESTED
+    mutex: str
+
+
+class MutexGranted(_NodeEntry, frozen=True, kw_only=True):
+    """The step has its mutex, until its final outcome."""
+
+    event_type = EventType.MUTEX_GRANTED
+
+
 class WaitArm(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"):
     """One of several events that a wait accepts; the first to arrive wins."""
 
@@ -535,6 +548,8 @@ NodeEntry: TypeAlias = (
     | NodeCancelled
     | NodeCancelRequested
     | RetryScheduled
+    | MutexRequested
+    | MutexGranted
     | WaitOpened
     | WaitResolved
     | TimerSet

@@ -142,6 +142,8 @@ class Overloaded(TenutoError):
 
     code = "TEN-4290"
     advice = "Try again in a moment, or start fewer at once."
+    retry_after: int | None = None
+    """Seconds after which to try again, where that can be computed."""
 
 
 class StoreUnavailable(TenutoError):

@@ -29,6 +29,8 @@ UNKNOWN_SECRET = "UNKNOWN_SECRET"  # noqa: S105 - a code
 SECRET_NOT_ALLOWED = "SECRET_NOT_ALLOWED"  # noqa: S105 - a code
 SECRET_UNREADABLE = "SECRET_UNREADABLE"  # noqa: S105 - a code
 UNKNOWN_HANDLE = "UNKNOWN_HANDLE"
+MUTEX_SELF = "MUTEX_SELF"
+"""The step asks for a mutex that a step around it has."""
 INVALID_DELAY = "INVALID_DELAY"
 UNKNOWN_WORKFLOW = "UNKNOWN_WORKFLOW"
 UNKNOWN_CALENDAR = "UNKNOWN_CALENDAR"
@@ -105,7 +107,8 @@ class LastError(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True,
     attempt: int = 1
 
 
-Source = Literal["API", "EVENT", "TIMEOUT", "PARENT"]
+Source = Literal["API", "EVENT", "TIMEOUT", "PARENT", "COLLAPSED", "REJECTED"]
+"""COLLAPSED: another instance with the same key took its place; REJECTED: its limit was full."""
 
 
 class Cancellation(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"):

@@ -31,6 +31,8 @@ class Parent(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True, re
     """The instance at the top, which has no parent."""
     depth: int
     """How many instances are above: 1 for a child of the root."""
+    mutexes: tuple[str, ...] = ()
+    """The mutexes that the steps around it have."""
 
 
 def origin_of(id: str, parent: Parent | None, origin: str | None) -> str:

@@ -14,6 +14,7 @@ from msgspec import Struct
 from tenuto.model.durations import Duration
 from tenuto.model.json import JSON, Object
 from tenuto.model.policy import DEFAULT_CANCEL_GRACE, RetryPolicy
+from tenuto.model.slots import OnFull
 from tenuto.model.working_time import BusinessDuration, WorkingDuration
 
 DEFAULT = "default"
@@ -356,6 +357,17 @@ class CompensationStep(Struct, frozen=True, kw_only=True):
     timeout: timedelta | BusinessDuration | None = None
 
 
+class Concurrency(Struct, frozen=True, kw_only=True):
+    """A limit on how many instances of a definition run at once, of those with the same key."""
+
+    limit: int
+    key: str | None = None
+    """A template that gives the key; None: all instances count together."""
+    hold_while_waiting: bool = False
+    """Whether an instance that only waits, sleeps or is paused keeps its slot."""
+    on_full: OnFull = "queue"
+
+
 class Options(Struct, frozen=True, kw_only=True):
     """Settings of a whole definition."""
 
@@ -366,7 +378,7 @@ class Options(Struct, frozen=True, kw_only=True):
     """A timestamp, or a template that gives one."""
     cancel_grace: timedelta = DEFAULT_CANCEL_GRACE
     retry: RetryPolicy | None = None
-    concurrency: Object | None = None
+    concurrency: Concurrency | None = None
     retention: Duration | None = None
     searchable: tuple[str, ...] = ()
     encrypt: JSON = None

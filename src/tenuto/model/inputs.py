@@ -107,6 +107,8 @@ class Started(Struct, frozen=True, gc=False, kw_only=True, tag="started"):
     are compared, so it is left out if none was named."""
     schedule: ScheduleCause | UnsetType = UNSET
     """The tick that starts it, if one does; left out if none does."""
+    user: str | UnsetType = UNSET
+    """The principal that starts it, for limits per user; left out as `traceparent` is."""
 
 
 class TaskSucceeded(Struct, frozen=True, gc=False, kw_only=True, tag="task-succeeded"):
@@ -280,6 +282,15 @@ class RetryAsked(Struct, frozen=True, gc=False, kw_only=True, tag="retry-asked")
     """An edited input for one of its tasks."""
 
 
+class Admitted(Struct, frozen=True, gc=False, kw_only=True, tag="admitted"):
+    """The instance, or a step that asked for a mutex, has its slot."""
+
+    number: int
+    """Which request was granted."""
+    node: str = ""
+    iteration: str = ""
+
+
 class CompensationRetryAsked(
     Struct, frozen=True, gc=False, kw_only=True, tag="compensation-retry-asked"
 ):
@@ -312,6 +323,7 @@ Occurrence: TypeAlias = (
     | TimeOutAsked
     | RetryAsked
     | CompensationRetryAsked
+    | Admitted
 )
 """What can happen to an instance."""
 

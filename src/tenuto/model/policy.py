@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from tenuto.model.failure import Failure
 from tenuto.model.json import JSON
+from tenuto.model.slots import SlotRules
 from tenuto.model.working_time import Span, WorkingCalendar, WorkingDuration
 
 
@@ -69,6 +70,8 @@ class Policies(Struct, frozen=True, kw_only=True):
     """The calendars of the tenant, by id; it never changes."""
     version: str = ""
     """A digest of what a tenant has declared, tasks and calendars; empty where nothing is."""
+    slots: SlotRules | None = None
+    """None: no limit counts instances of the tenant, beside those that definitions set."""
 
     def policy(self, task_id: str) -> TaskPolicy:
         """How a task wants to be tried."""

@@ -44,6 +44,14 @@ tenant, id, version, data_source_id, document, created_at, created_by, changed_a
 -- fragment: tenant_secret_columns
 -- A secret of a tenant.
 tenant, name, sealed, destinations, changed_at, changed_by
+-- fragment: slot_columns
+-- A slot that is held or waited for.
+instance_id, node, iteration, tenant, definition_id, keys, own_key, own_limit, on_full, number,
+    rank_class, rank, priority, deadline, asked_at, state, blocked_on, held_at
+
+-- fragment: concurrency_columns
+-- The limits of the service, or of a tenant.
+tenant, document, version, changed_at, changed_by
 
 -- fragment: instance_columns
 -- An instance.

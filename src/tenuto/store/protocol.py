@@ -44,6 +44,7 @@ from tenuto.store.parts.quarantine import Quarantine
 from tenuto.store.parts.schedules import Schedules
 from tenuto.store.parts.sealed import Sealed
 from tenuto.store.parts.secrets import Secrets
+from tenuto.store.parts.slots import Slots
 from tenuto.store.parts.stats import Stats
 from tenuto.store.parts.task_logs import TaskLogs
 from tenuto.store.parts.tasks import Tasks
@@ -83,6 +84,7 @@ class Parts:
     data_queries: DataQueries
     secrets: Secrets
     sealed: Sealed
+    slots: Slots
     stats: Stats
     upkeep: Upkeep
 

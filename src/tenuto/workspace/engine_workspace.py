@@ -24,6 +24,7 @@ from tenuto.workspace.definitions import Definitions, Saved
 from tenuto.workspace.documents import Deployer
 from tenuto.workspace.events import Events
 from tenuto.workspace.instance import EMBEDDED, WORKFLOW_REMOVED, InstanceRef
+from tenuto.workspace.limits import Limits
 from tenuto.workspace.schedules import Schedules
 from tenuto.workspace.starting import Starting
 from tenuto.workspace.stored_workspace import StoredWorkspace
@@ -208,6 +209,11 @@ class EngineWorkspace(StoredWorkspace):
     def calendars(self) -> Calendars:
         """Business calendars: save, list, get, days, import_dates, add, remove."""
         return Calendars(self.engine, self.tenant, self.actor)
+
+    @property
+    def limits(self) -> Limits:
+        """How many instances run at once, and which wait: get, set, queue, promote, hold."""
+        return Limits(self.engine, self.tenant, self.actor)
 
     @property
     def schedules(self) -> Schedules:

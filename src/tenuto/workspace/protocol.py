@@ -29,6 +29,7 @@ from tenuto.workspace.data_values import (
     SavedDataSource,
     SourceTest,
 )
+from tenuto.workspace.limit_values import QueuedInstance, SetLimits
 from tenuto.workspace.schedule_values import (
     ANY_SCHEDULE,
     CalendarDay,
@@ -265,6 +266,11 @@ class Workspace(Protocol):
     @property
     def secrets(self) -> Secrets:
         """Values that steps use and no record shows."""
+        ...
+
+    @property
+    def limits(self) -> Limits:
+        """How many instances run at once, and which wait for a slot."""
         ...
 
     @property
@@ -873,6 +879,39 @@ class Secrets(Protocol):
 
     async def list(self) -> list[Secret]:
         """Every secret, without its value, ordered by name."""
+
+
+class Limits(Protocol):
+    """The limits that count instances of a tenant, and the queue of those that wait."""
+
+    async def get(self) -> SetLimits:
+        """The limits of the service and of the tenant."""
+        ...
+
+    async def set(self, document: JSON, *, only_after: int | None = None) -> SetLimits:
+        """Replace the limits of the service and of the tenant; InvalidInput.
+
+        Those that wait are looked at again at once. An instance that runs goes on, also above a
+        limit that was lowered. With `only_after` only while that is the version; Conflict.
+        """
+        ...
+
+    async def queue(
+        self, *, workflow: str | None = None, limit: int = 100, cursor: str | None = None
+    ) -> Page[QueuedInstance]:
+        """A page of the instances that wait for slots, in their order."""
+        ...
+
+    async def promote(self, instance_id: str) -> None:
+        """Let an instance go before those that were not promoted; Conflict: it does not wait."""
+        ...
+
+    async def hold(self, instance_id: str) -> None:
+        """Keep an instance from being admitted; Conflict: it does not wait."""
+        ...
+
+    async def release(self, instance_id: str) -> None:
+        """Let an instance wait again that was kept back; Conflict: there is none."""
         ...
 
 

@@ -141,7 +141,7 @@ class Starting:
     async def _started(self, deployed: Deployed, asked: Start, instance_id: str | None) -> Answer:
         return await self._engine.start(
             deployed.plan,
-            _started(asked, deployed.version),
+            msgspec.structs.replace(_started(asked, deployed.version), user=self._actor),
             instance_id=instance_id,
             key=asked.key,
             content_hash=_content_hash(asked) if asked.key is not None else b"",

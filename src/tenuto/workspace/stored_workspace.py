@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from tenuto.workspace.secrets import TenantSecrets
     from tenuto.workspace.stored_calendars import StoredCalendars
     from tenuto.workspace.stored_instance import StoredInstance
+    from tenuto.workspace.stored_limits import StoredLimits
     from tenuto.workspace.webhooks import Subscriptions, Webhooks
     from tenuto.workspace.workers import TenantWorkers
 
@@ -328,6 +329,13 @@ class StoredWorkspace(ABC):
         from tenuto.workspace.secrets import TenantSecrets
 
         return TenantSecrets(self.source, self.tenant, self.actor)
+
+    @property
+    def limits(self) -> StoredLimits:
+        """How many instances run at once, and which wait, as the store has it: get, queue."""
+        from tenuto.workspace.stored_limits import StoredLimits
+
+        return StoredLimits(self.source, self.tenant)
 
     @property
     def workers(self) -> TenantWorkers:

@@ -33,6 +33,7 @@ from tests.kit.workload import (
 from tests.kit.workload.business import with_working_time
 from tests.kit.workload.drawing import document, edges, node, task
 from tests.kit.workload.families import families, random_family
+from tests.kit.workload.limits import with_limit, with_mutex
 from tests.kit.workload.undoing import with_undo
 
 
@@ -176,6 +177,22 @@ def scenario_of(seed: int, *, taste: Taste = TASTE) -> Scenario:
         stops=[random.uniform(0.5, 60.0)] if random.random() < 0.25 else [],
         knobs=_knobs(random),
     )
+
+
+def limited(seed: int, *, engines: int = 1) -> Scenario:
+    """Instances that compete for the slots of one or two workflows."""
+    scenario = scenario_of(seed)
+    random = Random(f"limited {seed}")
+    drawn = [_document(f"{seed}-{n}", random, TASTE) for n in range(2)]
+    drawn = [with_limit(each, f"{seed}-{n}") for n, each in enumerate(drawn)]
+    if seed % 2:
+        drawn = [with_mutex(each, f"{seed}-{n}") for n, each in enumerate(drawn)]
+    scenario.jobs = [
+        job_of(f"{seed}-{number}", random.choice(drawn), random)
+        for number in range(random.randint(3, 7))
+    ]
+    scenario.engines = engines
+    return scenario
 
 
 def job_of(name: str, document: Document, random: Random, *, interrupts: bool = True) -> Job:

@@ -122,6 +122,7 @@ async def test_the_migrate_verb_tells_what_it_did(tmp_path: Path) -> None:
         "0030 secrets",
         "0031 data_sources_and_queries",
         "0033 encryption",
+        "0034 slots",
     ]
     assert await store.migrate() == []
     await store.open("p1", NOON)

@@ -51,7 +51,7 @@ function foldInto(plan: Plan, state: InstanceState, entry: LogEntry): void {
       inputSet(state, entry, payload);
       break;
     case "SYSTEM_SET":
-      state.system = { ...state.system, ...asObject(payload["values"]) };
+      systemSet(state, asObject(payload["values"]));
       break;
     case "NODE_DISPATCHED":
       nodes.dispatched(state, entry, payload);
@@ -74,6 +74,11 @@ function foldInto(plan: Plan, state: InstanceState, entry: LogEntry): void {
     case "RETRY_SCHEDULED":
       if (compensations.isUnderWay(state, entry)) compensations.retryScheduled(state, entry, payload);
       else nodes.retryScheduled(state, entry, payload);
+      break;
+    case "MUTEX_REQUESTED":
+      nodes.mutexRequested(state, entry);
+      break;
+    case "MUTEX_GRANTED":
       break;
     case "WAIT_OPENED":
       nodes.waitOpened(state, entry, payload);
@@ -139,6 +144,13 @@ function foldInto(plan: Plan, state: InstanceState, entry: LogEntry): void {
     case "MUTEX_GRANTED":
       break;
   }
+}
+
+/** `timeoutAt` is the end of `options.timeout`, which counts from when the instance had its slot. */
+function systemSet(state: InstanceState, values: JsonObject): void {
+  state.system = { ...state.system, ...values };
+  const due = asText(values["timeoutAt"]);
+  if (due !== null && (state.deadline === null || due < state.deadline)) state.deadline = due;
 }
 
 function inputSet(state: InstanceState, entry: LogEntry, payload: JsonObject): void {

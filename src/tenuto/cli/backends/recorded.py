@@ -113,6 +113,12 @@ ACTIONS: Final[Mapping[type, Mapping[str, str]]] = {
         "put": "put_secret",
         "remove": "remove_secret",
     },
+    protocol.Limits: {
+        "set": "put_concurrency",
+        "promote": "promote_queued",
+        "hold": "hold_queued",
+        "release": "release_queued",
+    },
     protocol.Bulk: {
         "start": "start_bulk",
         "start_on_dead_letters": "start_bulk_of_dead_letters",

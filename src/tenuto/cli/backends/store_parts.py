@@ -18,6 +18,7 @@ from tenuto.workspace import audit_values, protocol
 from tenuto.workspace.data_sources import DataQueries, DataSources
 from tenuto.workspace.keys import TenantKeys
 from tenuto.workspace.stored_calendars import StoredCalendars
+from tenuto.workspace.stored_limits import StoredLimits
 from tenuto.workspace.stored_schedules import StoredSchedules
 from tenuto.workspace.values import BulkOperation, ListedTask, Page
 
@@ -165,6 +166,26 @@ class StoreDataQueries(DataQueries):
             yield space.data_queries
 
     run = by_engine(protocol.DataQueries.run)
+
+
+@recorded(protocol.Limits)
+class StoreLimits(StoredLimits):
+    """Limits and queue: changes need an engine."""
+
+    def __init__(self, space: StoreWorkspace) -> None:
+        super().__init__(space.reader, space.tenant)
+        self.space = space
+
+    @asynccontextmanager
+    async def lent(self, *, is_new: bool = False) -> AsyncIterator[object]:
+        """The same part with an engine."""
+        async with self.space.lent(is_new=is_new) as space:
+            yield space.limits
+
+    set = by_engine(protocol.Limits.set)
+    promote = by_engine(protocol.Limits.promote)
+    hold = by_engine(protocol.Limits.hold)
+    release = by_engine(protocol.Limits.release)
 
 
 @recorded(protocol.TestRuns)

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         StoreDataQueries,
         StoreDataSources,
         StoreKeys,
+        StoreLimits,
         StoreSchedules,
         StoreTaskDefinitions,
         StoreTestRuns,
@@ -354,6 +355,13 @@ class StoreWorkspace(StoredWorkspace):
         from tenuto.cli.backends.store_parts import StoreDataQueries
 
         return StoreDataQueries(self)
+
+    @property
+    def limits(self) -> StoreLimits:
+        """How many instances run at once, and which wait for a slot."""
+        from tenuto.cli.backends.store_parts import StoreLimits
+
+        return StoreLimits(self)
 
     @property
     def bulk(self) -> StoreBulk:

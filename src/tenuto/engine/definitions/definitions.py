@@ -11,6 +11,7 @@ from tenuto.engine.definitions.declared_tasks import DeclaredTasks
 from tenuto.engine.definitions.plans import Plans
 from tenuto.engine.definitions.policies import TenantPolicies
 from tenuto.engine.definitions.resolver import Resolver
+from tenuto.engine.limits.known_limits import KnownLimits
 from tenuto.engine.shared import Shared
 from tenuto.engine.turns.requests import Request
 from tenuto.store.parts.members import Pulse
@@ -37,16 +38,19 @@ class Definitions:
         )
         self.plans.admit = admit
         self.calendars = Calendars(shared)
-        self.policies = TenantPolicies(self.declared_tasks, self.calendars)
+        self.limits = KnownLimits(shared)
+        self.policies = TenantPolicies(self.declared_tasks, self.calendars, self.limits)
 
     async def start(self) -> None:
         await self.declared_tasks.read()
         await self.calendars.read()
+        await self.limits.look()
 
     async def refresh(self, heartbeat: Pulse) -> None:
         """Read again what other processes have changed, as the marks of a heartbeat say."""
         await self.declared_tasks.refresh(heartbeat.tasks)
         await self.calendars.heard(heartbeat.calendars)
+        await self.limits.look()
 
     def resolver(self, report: Callable[[Request], None]) -> Resolver:
         """A resolver of sub-workflows; `report` takes its findings to instances."""

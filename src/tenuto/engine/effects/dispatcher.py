@@ -10,6 +10,7 @@ from tenuto.engine.effects.task_context import context_for, context_of
 from tenuto.engine.effects.timekeeper import Timekeeper
 from tenuto.engine.turns.draft import Draft
 from tenuto.model.effects import (
+    AskSlot,
     ClearTimer,
     CloseWait,
     DropDeadLetters,
@@ -17,6 +18,7 @@ from tenuto.model.effects import (
     KeepDeadLetter,
     OpenWait,
     PublishEvent,
+    ReleaseSlot,
     ResolveChild,
     SendMail,
     SetTimer,
@@ -53,7 +55,7 @@ class Send(Protocol):
 class Dispatcher:
     """Performs effects: never before they are durable, perhaps again after a crash."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what it calls
         self,
         *,
         runner: Runner,
@@ -64,6 +66,7 @@ class Dispatcher:
         match: Callable[[int, Event], None],
         others: Others,
         report_mock: Callable[[str, StartAttempt, Mock], None],
+        slots_changed: Callable[[], None] = lambda: None,
     ) -> None:
         self._runner = runner
         self._timekeeper = timekeeper
@@ -73,6 +76,7 @@ class Dispatcher:
         self._match = match
         self._others = others
         self._report_mock = report_mock
+        self._slots_changed = slots_changed
 
     def perform(self, draft: Draft) -> None:
         """Perform the effects of one instance's share of a turn."""
@@ -163,6 +167,8 @@ class Dispatcher:
                 self._resolve(instance_id, draft.held.tenant, effect)
             case SendMail():
                 self._send(effect, draft.held.tenant, is_sealed=draft.held.is_sealed)
+            case AskSlot() | ReleaseSlot():
+                self._slots_changed()
             case CloseWait() | TakeEvent() | KeepDeadLetter() | DropDeadLetters():
                 pass  # rows, written with the turn
             case _:

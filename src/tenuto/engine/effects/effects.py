@@ -111,6 +111,8 @@ class Effects:
             unreadable=self.unreadable_job,
         )
         self._mail_hint = asyncio.Event()
+        self.slots_hint = asyncio.Event()
+        """Set when slots were asked for, or given back."""
 
     def connect(self, events: Events, resolver: Resolver) -> None:
         """Make the dispatcher, once the parts are there that it calls."""
@@ -124,6 +126,7 @@ class Effects:
             match=events.match,
             others=Others(self._shared.is_offered, self._offer, self._withdraw_job),
             report_mock=self._report_mock,
+            slots_changed=self.slots_hint.set,
         )
 
     async def start(self) -> None:
@@ -218,6 +221,7 @@ class Effects:
         """Look at the rows that dead processes left."""
         self.timekeeper.look()
         self._mail_hint.set()
+        self.slots_hint.set()
 
     def forget(self, instance_id: str) -> None:
         """Stop all work on an instance here."""

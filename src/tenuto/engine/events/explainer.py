@@ -17,13 +17,14 @@ from tenuto.engine.events.event_views import near_events_view
 from tenuto.engine.events.inspector import Inspector
 from tenuto.engine.turns.held import Held
 from tenuto.engine.turns.loader import Loader
-from tenuto.model.causes import Breaker, Cause, Estimate, Explanation, RequestWait
+from tenuto.model.causes import Breaker, Cause, Estimate, Explanation, Queued, RequestWait
 from tenuto.model.durations import from_epoch_ms, iso, to_milliseconds
 from tenuto.model.graph import Config, Http, Task
 from tenuto.model.json import JSON, Object
 from tenuto.model.policy import NO_POLICIES, Policies
 from tenuto.ports import Clock
 from tenuto.store.parts.schedules import ScheduleKey
+from tenuto.store.parts.slots import Limits
 from tenuto.store.parts.workers import CONNECTED_FOR, WorkerRow
 from tenuto.store.protocol import Store
 from tenuto.targets.names import host_of, target_key
@@ -41,6 +42,10 @@ MOST_TICKS = 100
 """So many open ticks of the schedule of an instance are counted."""
 MOST_IN_ALL = 100
 """So many below one are, however they are spread."""
+
+
+MOST_HOLDERS = 5
+"""So many holders of a full limit are named."""
 
 
 class _Budget:
@@ -126,8 +131,33 @@ class Explainer:
             meant=await self._meant(held, budget),
             queued_ticks=await self._queued_ticks(held),
             queued=frozenset() if self._runner is None else self._runner.queued(held.state.id),
+            slot=await self._queued(held) if held.state.is_without_slot else None,
         )
         return explain(held.plan, held.state, facts)
+
+    async def _queued(self, held: Held) -> Queued | None:
+        """What an instance without a slot waits for; None: it does not ask for one."""
+        slots = self._store.slots
+        found = [each for each in await slots.of(held.tenant, held.state.id) if not each.node]
+        if not found or found[0].state == "held":
+            return None
+        slot = found[0]
+        key = slot.blocked_on
+        if not key:
+            on_hold = slot.state == "on-hold"
+            return Queued(since=slot.asked_at, limit="", is_on_hold=on_hold)
+        place, length = await slots.place(slot)
+        limits = Limits((row.tenant, row.document) for row in await slots.configs())
+        holders = [each for each in await slots.held(held.tenant) if key in each.keys]
+        return Queued(
+            since=slot.asked_at,
+            limit=key,
+            held=(await slots.counts([key])).get(key, 0),
+            most=slot.own_limit if key == slot.own_key else limits.of(key),
+            place=place,
+            length=length,
+            holders=tuple(each.instance_id for each in holders[:MOST_HOLDERS]),
+        )
 
     async def _children(
         self, state: InstanceState, depth: int, budget: _Budget

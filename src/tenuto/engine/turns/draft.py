@@ -19,7 +19,9 @@ from tenuto.engine.bounds import DEFAULT_BOUNDS
 from tenuto.engine.turns.held import Held, Place
 from tenuto.engine.turns.obligations import Obligations
 from tenuto.engine.turns.requests import Answer, IndexAgain, LookAgain, OfferJob, Request
+from tenuto.engine.turns.slot_rows import SlotFacts, slot_row
 from tenuto.model.effects import (
+    AskSlot,
     ClearTimer,
     CloseWait,
     DropDeadLetters,
@@ -27,6 +29,7 @@ from tenuto.model.effects import (
     KeepDeadLetter,
     OpenWait,
     PublishEvent,
+    ReleaseSlot,
     ResolveChild,
     SendMail,
     SetTimer,
@@ -300,6 +303,8 @@ class Draft(Struct, eq=False):
             jobs_withdrawn=tuple(owed.jobs_withdrawn),
             jobs_cancelled=tuple(owed.jobs_cancelled),
             leases=tuple(owed.leases),
+            slots_asked=tuple(row for row in owed.slots.values() if row is not None),
+            slots_released=tuple(key for key, row in owed.slots.items() if row is None),
             events=tuple(owed.events),
             ownership=ownership,
             lifecycle=self._lifecycle,
@@ -386,7 +391,7 @@ class Draft(Struct, eq=False):
             )
         return self._owed
 
-    def _effect(self, effect: Effect) -> None:  # noqa: C901 - one arm each
+    def _effect(self, effect: Effect) -> None:  # noqa: C901, PLR0915 - one arm each
         follow_ups = self.follow_ups
         match effect:
             case StartAttempt():
@@ -431,6 +436,13 @@ class Draft(Struct, eq=False):
                 self._obligations.keep_dead_letter(effect, self.state.version, at)
             case DropDeadLetters():
                 self._obligations.drop_dead_letters(effect)
+            case AskSlot():
+                facts = SlotFacts(self.held.tenant, self.state, self.policies.slots)
+                self._obligations.ask_slot(slot_row(effect, facts))
+                follow_ups.append(effect)
+            case ReleaseSlot():
+                self._obligations.release_slot(effect)
+                follow_ups.append(effect)
             case _:
                 assert_never(effect)
 

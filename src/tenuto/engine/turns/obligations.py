@@ -15,6 +15,7 @@ from tenuto.model.effects import (
     DropDeadLetters,
     KeepDeadLetter,
     OpenWait,
+    ReleaseSlot,
     SendMail,
     SetTimer,
     StartAttempt,
@@ -27,6 +28,7 @@ from tenuto.store.parts.dead_letters import DeadLetterRow
 from tenuto.store.parts.inbox import Delivery, DeliveryOutcome
 from tenuto.store.parts.jobs import JobKey, JobRow, Lease
 from tenuto.store.parts.mailbox import Mail
+from tenuto.store.parts.slots import SlotKey, SlotRow
 from tenuto.store.parts.timers import TimerRow
 from tenuto.store.parts.waits import WaitKey, WaitRow
 
@@ -59,11 +61,19 @@ class Obligations:
         self.jobs_cancelled: list[JobKey] = []
         self.leases: list[Lease] = []
         self.events: list[Event] = []
+        self.slots: dict[SlotKey, SlotRow | None] = {}
+        """None: it is given back."""
 
     def set_timer(self, timer: SetTimer) -> None:
         self.timers[timer.key] = TimerRow(
             instance_id=self._instance_id, key=timer.key, due=timer.due
         )
+
+    def ask_slot(self, slot: SlotRow) -> None:
+        self.slots[slot.slot_key] = slot
+
+    def release_slot(self, order: ReleaseSlot) -> None:
+        self.slots[SlotKey(self._instance_id, order.node, order.iteration)] = None
 
     def clear_timer(self, key: TimerKey) -> None:
         self.timers[key] = None

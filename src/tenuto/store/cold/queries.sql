@@ -900,3 +900,166 @@ WHERE (tenant, name) > (:after_tenant, :after_name) ORDER BY tenant, name LIMIT 
 -- Replace an encrypted value, if it is still the old one.
 UPDATE tenuto.tenant_secrets SET sealed = :new
 WHERE tenant = :tenant AND name = :name AND sealed = :old RETURNING 1;
+---------------------------------------------------------------------------------------------- slots
+
+-- name: lock_concurrency
+-- Let one process at a time grant slots and set limits.
+SELECT version FROM tenuto.concurrency WHERE tenant = '' FOR UPDATE;
+
+-- name: freed_slots
+-- What was given back since the pass before, oldest first.
+SELECT number, keys, amount FROM tenuto.slots_freed ORDER BY number LIMIT :limit;
+
+-- name: free_again
+-- Limits whose waiting rows the next pass looks at.
+INSERT INTO tenuto.slots_freed (tenant, keys, amount) VALUES ('', :keys, 0) RETURNING 1;
+
+-- name: concurrency_documents
+-- All limits, for a pass.
+SELECT tenant, document FROM tenuto.concurrency ORDER BY tenant;
+
+-- name: concurrency_rows
+-- All limits.
+SELECT {concurrency_columns} FROM tenuto.concurrency ORDER BY tenant;
+
+-- name: put_concurrency
+-- Set limits, unless they were changed meanwhile.
+INSERT INTO tenuto.concurrency ({concurrency_columns})
+SELECT :tenant, :document, :version, :changed_at, :changed_by
+WHERE
+    :before = 0
+    OR EXISTS (
+        SELECT 1 FROM tenuto.concurrency AS stored
+        WHERE stored.tenant = :tenant AND stored.version = :before
+    )
+ON CONFLICT (tenant) DO UPDATE SET
+    document = excluded.document, version = excluded.version, changed_at = excluded.changed_at,
+    changed_by = excluded.changed_by
+WHERE concurrency.version = :before
+RETURNING 1;
+
+-- name: unpark_slots
+-- Have every row that waits looked at again.
+UPDATE tenuto.slots SET blocked_on = '' WHERE state = 'waiting' AND blocked_on > '' RETURNING 1;
+
+-- name: slots_mark
+-- The sum of all versions of limits, and whether a row waits that no pass has looked at.
+SELECT
+    (SELECT sum(version) FROM tenuto.concurrency)::bigint,
+    (
+        CASE
+            WHEN EXISTS (SELECT 1 FROM tenuto.slots WHERE state = 'waiting' AND blocked_on = '')
+                THEN 1
+            WHEN EXISTS (SELECT 1 FROM tenuto.slots_freed) THEN 1
+            ELSE 0
+        END
+    );
+
+-- name: tenants_in_line
+-- The tenants with rows that are parked on a limit.
+WITH RECURSIVE line (tenant) AS (
+    SELECT min(slot.tenant) FROM tenuto.slots AS slot
+    WHERE slot.state = 'waiting' AND slot.blocked_on = :key
+    UNION ALL
+    SELECT (
+        SELECT min(slot.tenant) FROM tenuto.slots AS slot
+        WHERE slot.state = 'waiting' AND slot.blocked_on = :key AND slot.tenant > line.tenant
+    )
+    FROM line WHERE line.tenant IS NOT NULL
+)
+
+SELECT tenant FROM line WHERE tenant IS NOT NULL;
+
+-- name: slots_in_line
+-- The rows of a tenant that are parked on a limit, in their order.
+SELECT {slot_columns} FROM tenuto.slots
+WHERE
+    state = 'waiting' AND blocked_on = :key AND tenant = :tenant
+    AND (rank_class, rank, instance_id, node, iteration)
+    > (:rank_class::bigint, :rank::bigint, :instance_id, :node, :iteration)
+ORDER BY blocked_on, tenant, rank_class, rank, instance_id, node, iteration LIMIT :limit;
+
+-- name: oldest_of_key
+-- The instance that has held a slot of a key for longest.
+SELECT instance_id FROM tenuto.slots
+WHERE own_key = :own_key AND state = 'held' ORDER BY own_key, state, asked_at LIMIT 1;
+
+-- name: older_of_key
+-- The other instances that wait with a key.
+SELECT instance_id, asked_at FROM tenuto.slots
+WHERE own_key = :own_key AND state = 'waiting' AND instance_id <> :instance_id;
+
+-- name: slots_of
+-- The slots of an instance.
+SELECT {slot_columns} FROM tenuto.slots
+WHERE tenant = :tenant AND instance_id = :instance_id ORDER BY instance_id, node, iteration;
+
+-- name: slots_waiting_of
+-- The rows of a tenant that wait, in their order.
+SELECT {slot_columns} FROM tenuto.slots
+WHERE
+    state <> 'held' AND tenant = :tenant
+    AND (rank_class, rank, instance_id, node, iteration)
+    > (:rank_class::bigint, :rank::bigint, :instance_id, :node, :iteration)
+    AND (:definition_id = '' OR definition_id = :definition_id)
+ORDER BY tenant, rank_class, rank, instance_id, node, iteration LIMIT :limit;
+
+-- name: place_in_line
+-- How many rows wait before one in its line, and in all of the line.
+SELECT
+    (
+        SELECT count(*) FROM (
+            SELECT 1 FROM tenuto.slots
+            WHERE
+                state = 'waiting' AND blocked_on = :key AND tenant = :tenant
+                AND (rank_class, rank, instance_id, node, iteration)
+                < (:rank_class::bigint, :rank::bigint, :instance_id, :node, :iteration)
+            LIMIT :most
+        ) AS before
+    ),
+    (
+        SELECT count(*) FROM (
+            SELECT 1 FROM tenuto.slots
+            WHERE state = 'waiting' AND blocked_on = :key AND tenant = :tenant LIMIT :most
+        ) AS line
+    );
+
+-- name: slots_held
+-- The slots that are held for a tenant, the oldest first.
+SELECT {slot_columns} FROM tenuto.slots
+WHERE state = 'held' AND tenant = :tenant ORDER BY tenant, held_at LIMIT :limit;
+
+-- name: slots_depth
+-- How many instances wait.
+SELECT count(*) FROM (
+    SELECT 1 FROM tenuto.slots WHERE state = 'waiting' AND node = '' LIMIT :most
+) AS waiting;
+
+-- name: promote_slot
+-- Let a waiting instance go first.
+UPDATE tenuto.slots SET rank_class = 1, rank = :rank
+WHERE
+    tenant = :tenant AND instance_id = :instance_id AND node = '' AND state <> 'held'
+    AND rank_class > 0
+RETURNING 1;
+
+-- name: hold_back_slot
+-- Keep a waiting instance from being admitted.
+UPDATE tenuto.slots SET state = 'on-hold', blocked_on = ''
+WHERE tenant = :tenant AND instance_id = :instance_id AND node = '' AND state <> 'held'
+RETURNING 1;
+
+-- name: let_slot_go
+-- Let an instance wait again.
+UPDATE tenuto.slots SET state = 'waiting', blocked_on = ''
+WHERE tenant = :tenant AND instance_id = :instance_id AND node = '' AND state = 'on-hold'
+RETURNING 1;
+
+-- name: rank_slots
+-- Put waiting instances into another order.
+UPDATE tenuto.slots SET rank = CASE
+    WHEN :order = 'priority' THEN asked_at - priority * :aging::bigint
+    WHEN :order = 'deadline' THEN coalesce(deadline, asked_at + :later::bigint)
+    ELSE asked_at
+END
+WHERE node = '' AND state <> 'held' AND rank_class = :rank_class::bigint RETURNING 1;

@@ -46,6 +46,7 @@ from tenuto.store.parts.turns import (
     WriteResult,
 )
 from tenuto.store.parts.waits import LookedBack
+from tenuto.store.sqlite.commit import put_slots
 
 
 class MemoryTurns(MemoryPart):
@@ -74,6 +75,11 @@ class MemoryTurns(MemoryPart):
                 _write_match(disk, turn, match)
             for opening in turn.looked_back:
                 _mark_looked_back(disk, opening)
+            slotted = [write for write in won if write.slots_asked or write.slots_released]
+            if slotted:
+                # Last of all: nothing after it fails, so that it need not be undone.
+                session = disk.cold.session
+                session.write(lambda: put_slots(session, slotted))
             return TurnResult(outcomes, events)
 
     async def load(

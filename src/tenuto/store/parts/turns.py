@@ -23,6 +23,7 @@ from tenuto.store.parts.instances import InstanceRow
 from tenuto.store.parts.jobs import JobKey, JobRow, Lease
 from tenuto.store.parts.mailbox import Mail
 from tenuto.store.parts.outbox import Lifecycle
+from tenuto.store.parts.slots import SlotKey, SlotRow
 from tenuto.store.parts.timers import TimerRow
 from tenuto.store.parts.waits import LookedBack, WaitKey, WaitRow
 
@@ -140,6 +141,10 @@ class InstanceWrite(Struct, frozen=True, gc=False, kw_only=True):
     leases: tuple[Lease, ...] = ()
     """The leases under which its inputs were produced: unless all are still held with these tokens,
     the write is `LOST`."""
+    slots_asked: tuple[SlotRow, ...] = ()
+    """Each replaces a slot of the same key, which is given back."""
+    slots_released: tuple[SlotKey, ...] = ()
+    """Slots that are given back, or no longer asked for."""
     events: tuple[Event, ...] = ()
     """Events that it publishes: stored in the inbox, unmatched, if the write succeeds."""
     ownership: Ownership = Ownership.KEEP

@@ -3641,3 +3641,93 @@ WHERE
     tick.tenant = ended.tenant AND tick.schedule_id = ended.schedule_id
     AND tick.nominal = ended.nominal AND tick.is_range = 0 AND tick.outcome = 'started'
     AND tick.is_open <> 0;
+
+---------------------------------------------------------------------------------------------- slots
+
+-- name: slots_released
+-- Part: give slots back, or withdraw requests.
+DELETE FROM tenuto.slots AS slot
+USING unnest(:instance_id::text[], :node::text[], :iteration::text[]) AS released (
+    instance_id, node, iteration
+)
+WHERE
+    slot.instance_id = released.instance_id AND slot.node = released.node
+    AND slot.iteration = released.iteration;
+
+-- name: slots_asked
+-- Part: ask for slots; one of the same key is given back.
+INSERT INTO tenuto.slots (
+    instance_id, node, iteration, tenant, definition_id, keys, own_key, own_limit, on_full, number,
+    rank_class, rank, priority, deadline, asked_at
+)
+SELECT asked.*
+FROM unnest(
+    :instance_id::text[], :node::text[], :iteration::text[], :tenant::text[],
+    :definition_id::text[], :keys::text[], :own_key::text[], :own_limit::bigint[],
+    :on_full::text[], :number::bigint[], :rank_class::bigint[], :rank::bigint[],
+    :priority::bigint[], :deadline::bigint[], :asked_at::bigint[]
+) AS asked
+ON CONFLICT (instance_id, node, iteration) DO UPDATE SET
+    keys = excluded.keys, own_key = excluded.own_key, own_limit = excluded.own_limit,
+    on_full = excluded.on_full, number = excluded.number, rank_class = excluded.rank_class,
+    rank = excluded.rank, priority = excluded.priority, deadline = excluded.deadline,
+    asked_at = excluded.asked_at, state = 'waiting', blocked_on = '', held_at = NULL;
+
+-- name: forget_freed
+-- Delete what a pass has taken back.
+DELETE FROM tenuto.slots_freed WHERE number = ANY(:numbers::bigint[]);
+
+-- name: keys_waited_for
+-- Those of these limits on which a row is parked.
+SELECT wanted.key FROM unnest(:keys::text[]) AS wanted (key)
+WHERE EXISTS (
+    SELECT 1 FROM tenuto.slots AS slot WHERE slot.state = 'waiting' AND slot.blocked_on = wanted.key
+);
+
+-- name: counts_of
+-- How many slots of these limits are taken.
+SELECT limit_key, taken FROM tenuto.slot_counts WHERE limit_key = ANY(:keys::text[]);
+
+-- name: lock_slots
+-- The rows among these that still wait; those that a turn is deleting are left out.
+SELECT slot.instance_id, slot.node, slot.iteration
+FROM unnest(:instance_ids::text[], :nodes::text[], :iterations::text[]) AS wanted (
+    instance_id, node, iteration
+)
+INNER JOIN tenuto.slots AS slot
+    ON
+        slot.instance_id = wanted.instance_id AND slot.node = wanted.node
+        AND slot.iteration = wanted.iteration
+WHERE slot.state = 'waiting'
+FOR UPDATE OF slot SKIP LOCKED;
+
+-- name: hold_slots
+-- Grant slots.
+UPDATE tenuto.slots AS slot SET state = 'held', blocked_on = '', held_at = :now::bigint
+FROM unnest(:instance_ids::text[], :nodes::text[], :iterations::text[]) AS granted (
+    instance_id, node, iteration
+)
+WHERE
+    slot.instance_id = granted.instance_id AND slot.node = granted.node
+    AND slot.iteration = granted.iteration;
+
+-- name: park_slots
+-- Park rows on limits that are full.
+UPDATE tenuto.slots AS slot SET blocked_on = parked.blocked_on
+FROM unnest(
+    :instance_id::text[], :node::text[], :iteration::text[], :blocked_on::text[]
+) AS parked (instance_id, node, iteration, blocked_on)
+WHERE
+    slot.instance_id = parked.instance_id AND slot.node = parked.node
+    AND slot.iteration = parked.iteration;
+
+-- name: put_counts
+-- Set how many slots of limits are taken.
+INSERT INTO tenuto.slot_counts (tenant, limit_key, taken)
+SELECT counted.*
+FROM unnest(:tenant::text[], :limit_key::text[], :taken::bigint[]) AS counted
+ON CONFLICT (limit_key) DO UPDATE SET taken = excluded.taken;
+
+-- name: drop_counts
+-- Delete the counts of limits of which no slot is taken.
+DELETE FROM tenuto.slot_counts WHERE limit_key = ANY(:keys::text[]) AND taken = 0;

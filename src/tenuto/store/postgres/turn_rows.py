@@ -32,6 +32,7 @@ from tenuto.store.outcomes import events_of, may_follow
 from tenuto.store.parts.inbox import Delivery
 from tenuto.store.parts.jobs import JobKey
 from tenuto.store.parts.mailbox import Mail
+from tenuto.store.parts.slots import slot_columns
 from tenuto.store.parts.turns import InstanceWrite, MatchWrite, Ownership, Turn
 from tenuto.store.parts.waits import LookedBack, WaitKey
 from tenuto.store.postgres.queries import Column
@@ -96,6 +97,9 @@ _COLUMNS = {
     "is_called_off",
     "jobs_withdrawn": "instance_id node iteration attempt",
     "jobs_called_off": "instance_id node iteration attempt",
+    "slots_released": "instance_id node iteration",
+    "slots_asked": "instance_id node iteration tenant definition_id keys own_key own_limit on_full "
+    "number rank_class rank priority deadline asked_at",
     "events_stored": "tenant id pattern payload received_at timestamp correlation_id content_hash "
     "chain origin turn_id matched_at resumed cancelled started stream share",
     "matches": "tenant id matched_at resumed cancelled started",
@@ -221,6 +225,7 @@ def other_parts(
     made += _job_parts(won, ended)
     letters = [dead_letter_columns(each) for write in won for each in write.dead_letters]
     dropped = [(each.instance_id, *key) for each in won for key in each.dead_letters_dropped]
+    made += _slot_parts(won)
     released = [(each.instance_id,) for each in won if each.ownership is Ownership.RELEASE]
     made += [("dead_letters_kept", letters), ("dead_letters_dropped", dropped)]
     made.append(("owners_released", released))
@@ -284,6 +289,16 @@ def _timer_parts(won: Sequence[InstanceWrite]) -> _Made:
         key: row for key, row in cleared.items() if key not in all_set
     }
     return [("timers_cleared", list(gone.values())), ("timers_set", list(all_set.values()))]
+
+
+def _slot_parts(won: Sequence[InstanceWrite]) -> _Made:
+    asked = {slot.slot_key: slot_columns(slot) for each in won for slot in each.slots_asked}
+    released = {key for each in won for key in each.slots_released}
+    # No two parts touch one row.
+    return [
+        ("slots_released", sorted(released - asked.keys())),
+        ("slots_asked", [asked[key] for key in sorted(asked)]),
+    ]
 
 
 def _job_parts(won: Sequence[InstanceWrite], ended: AbstractSet[JobKey]) -> _Made:

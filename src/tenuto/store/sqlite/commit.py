@@ -34,6 +34,7 @@ from tenuto.store.outcomes import (
 )
 from tenuto.store.parts.definitions import REMOVED as REMOVED_CONTENT
 from tenuto.store.parts.inbox import Delivery
+from tenuto.store.parts.slots import slot_columns
 from tenuto.store.parts.turns import (
     EventResult,
     InstanceWrite,
@@ -346,6 +347,8 @@ def _owes(write: InstanceWrite) -> bool:
         or write.jobs_withdrawn
         or write.jobs_cancelled
         or write.searchable
+        or write.slots_asked
+        or write.slots_released
     )
 
 
@@ -380,10 +383,21 @@ def _write_obligations(session: Session, won: list[InstanceWrite]) -> None:
     dropped = [(write.instance_id, *key) for write in won for key in write.dead_letters_dropped]
     if dropped:
         session.run("drop_dead_letters", (as_json(dropped),))
+    put_slots(session, won)
     session.insert(
         "insert_dead_letters",
         [dead_letter_columns(letter) for write in won for letter in write.dead_letters],
     )
+
+
+def put_slots(session: Session, won: Sequence[InstanceWrite]) -> None:
+    """Give slots back and ask for others, of writes that went through."""
+    asked = [slot for write in won for slot in write.slots_asked]
+    given_back = [key for write in won for key in write.slots_released]
+    given_back += [slot.slot_key for slot in asked]
+    if given_back:
+        session.run("release_slots", (as_json(given_back),))
+    session.insert("ask_for_slots", [slot_columns(slot) for slot in asked])
 
 
 def _put_searchable(session: Session, writes: list[InstanceWrite]) -> None:

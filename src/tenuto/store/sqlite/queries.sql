@@ -2251,3 +2251,78 @@ WHERE
     AND (tenant, schedule_id, nominal) IN (
         SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(:ticks)
     );
+
+---------------------------------------------------------------------------------------------- slots
+
+-- name: release_slots
+-- Give slots back, or withdraw requests.
+DELETE FROM slots
+WHERE (instance_id, node, iteration) IN (
+    SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(?)
+);
+
+-- name: ask_for_slots
+-- Ask for slots.
+INSERT INTO slots (
+    instance_id, node, iteration, tenant, definition_id, keys, own_key, own_limit, on_full, number,
+    rank_class, rank, priority, deadline, asked_at
+)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) /* for each row */;
+
+-- name: forget_freed
+-- Delete what a pass has taken back.
+DELETE FROM slots_freed WHERE number IN (SELECT value FROM json_each(:numbers));
+
+-- name: keys_waited_for
+-- Those of these limits on which a row is parked.
+SELECT wanted.value FROM json_each(:keys) AS wanted
+WHERE EXISTS (SELECT 1 FROM slots WHERE state = 'waiting' AND blocked_on = wanted.value);
+
+-- name: counts_of
+-- How many slots of these limits are taken.
+SELECT limit_key, taken FROM slot_counts
+WHERE limit_key IN (SELECT value FROM json_each(:keys));
+
+-- name: lock_slots
+-- The rows among these that still wait.
+SELECT slots.instance_id, slots.node, slots.iteration
+FROM json_each(:instance_ids) AS id
+CROSS JOIN json_each(:nodes) AS node ON node.key = id.key
+CROSS JOIN json_each(:iterations) AS iteration ON iteration.key = id.key
+CROSS JOIN slots
+    ON
+        slots.instance_id = id.value AND slots.node = node.value
+        AND slots.iteration = iteration.value
+WHERE slots.state = 'waiting';
+
+-- name: hold_slots
+-- Grant slots.
+UPDATE slots SET state = 'held', blocked_on = '', held_at = :now
+WHERE (instance_id, node, iteration) IN (
+    SELECT id.value, node.value, iteration.value
+    FROM json_each(:instance_ids) AS id
+    CROSS JOIN json_each(:nodes) AS node ON node.key = id.key
+    CROSS JOIN json_each(:iterations) AS iteration ON iteration.key = id.key
+);
+
+-- name: park_slots
+-- Park rows on limits that are full.
+WITH parked (instance_id, node, iteration, blocked_on) AS (
+    VALUES (?, ?, ?, ?) /* for each row */
+)
+
+UPDATE slots SET blocked_on = parked.blocked_on
+FROM parked
+WHERE
+    slots.instance_id = parked.instance_id AND slots.node = parked.node
+    AND slots.iteration = parked.iteration;
+
+-- name: put_counts
+-- Set how many slots of limits are taken.
+INSERT INTO slot_counts (tenant, limit_key, taken)
+VALUES (?, ?, ?) /* for each row */
+ON CONFLICT (limit_key) DO UPDATE SET taken = excluded.taken;
+
+-- name: drop_counts
+-- Delete the counts of limits of which no slot is taken.
+DELETE FROM slot_counts WHERE limit_key IN (SELECT value FROM json_each(:keys)) AND taken = 0;

@@ -9,6 +9,7 @@ from tests.kit.checker.invariants import (
     effects,
     family,
     flow,
+    limits,
     loops,
     rerun,
     steps,
@@ -125,6 +126,9 @@ AT_REST: tuple[tuple[str, AtRest], ...] = (
 
 OVER_RUN: tuple[OverRun, ...] = (
     structure.commits_rise,
+    limits.no_limit_is_exceeded,
+    limits.nothing_runs_without_a_slot,
+    limits.one_step_has_a_mutex,
     structure.ids_are_unique,
     acceptance.acknowledged_starts_exist,
     acceptance.one_instance_per_key,

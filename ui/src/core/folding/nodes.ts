@@ -268,6 +268,11 @@ export function retryScheduled(state: InstanceState, entry: LogEntry, payload: J
   });
 }
 
+export function mutexRequested(state: InstanceState, entry: LogEntry): void {
+  const before = state.activations.get(keyOf(entry.nodeId ?? "", entry.iteration));
+  put(state, { ...fresh(entry, state), status: "WAITING", startedAt: entry.at, ...(before ? kept(before) : {}) });
+}
+
 export function waitOpened(state: InstanceState, entry: LogEntry, payload: JsonObject): void {
   const before = state.activations.get(keyOf(entry.nodeId ?? "", entry.iteration));
   const asking = payload["approval"] ? asObject(payload["approval"]) : null;

@@ -1,0 +1,1 @@
+"""Limits: which are set, and the loop that admits instances."""

@@ -1,0 +1,120 @@
+"""Slots: what an instance asks for before it runs, and the limits that they are counted against.
+
+A slot is one place under every limit that an instance counts for. A limit has a key: `global`,
+`tenant:<tenant>`, `user:<tenant>/<principal>`, `type:<tenant>/<workflow>`, and for
+`options.concurrency` `key:<tenant>/<workflow>/<value>`. A mutex is a limit of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Annotated, Literal, TypeAlias
+
+from msgspec import Meta, Struct
+
+from tenuto.model.durations import epoch_ms, parse_duration
+
+OnFull: TypeAlias = Literal["queue", "reject", "replace-oldest", "keep-newest"]
+"""What becomes of a start that finds its own limit full."""
+QueueOrder: TypeAlias = Literal["fifo", "priority", "deadline"]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+GLOBAL = "global"
+MOST_AT_ONCE = 1_000_000
+"""The highest limit that can be set."""
+SLOT = "slot"
+"""The name in `system` under which an instance has its slot."""
+
+
+TIMEOUT_AT = "timeoutAt"
+"""The name in `system` of the moment at which `options.timeout` ends one that has waited."""
+
+
+class SlotRequest(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What an instance asks for, and whether it has it; in its log as `system.slot`."""
+
+    state: Literal["asked", "held", "released"] = "asked"
+    number: int = 1
+    """Rises with each request: a grant of an earlier one is none."""
+    user: str = ""
+    """The principal that started it; empty: none did."""
+    key: str | None = None
+    """The value of `options.concurrency.key`; None: it has no limit of its own."""
+    limit: int = 0
+    """How many with this key may run at once."""
+    keeps: bool = False
+    """Whether it keeps the slot while it only waits."""
+    on_full: OnFull = "queue"
+
+
+Most: TypeAlias = Annotated[int, Meta(ge=0, le=MOST_AT_ONCE)]
+NO_DEADLINE_MS = 86_400_000
+"""In a queue by deadline, one without a deadline counts as if it had a day."""
+ANY = "*"
+"""In a map of limits: the limit of those that are not named."""
+
+
+class QueueConfig(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """How instances wait for slots."""
+
+    order: QueueOrder = "fifo"
+    bound: Annotated[int, Meta(ge=1, le=100_000_000)] | None = None
+    """The most instances that may wait; further starts are refused."""
+    aging: str = "PT1M"
+    """The waiting time that counts as much as one step of priority, an ISO duration."""
+    per_tenant_share: Mapping[str, Annotated[int, Meta(ge=1, le=1_000)]] = {}
+    """The weight of each tenant when tenants take turns; `*`: of the others, else 1."""
+
+    @property
+    def aging_ms(self) -> int:
+        """`aging` in milliseconds."""
+        return max(1, epoch_ms(parse_duration(self.aging).after(_EPOCH)))
+
+
+class ConcurrencyConfig(
+    Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True
+):
+    """The limits of the whole service, or those that a tenant sets for itself."""
+
+    global_max_concurrent: Most | None = None
+    tenant_limits: Mapping[str, Most] = {}
+    workflow_type_limits: Mapping[str, Most] = {}
+    user_limits: Mapping[str, Most] = {}
+    queue: QueueConfig = QueueConfig()
+
+    @property
+    def has_limits(self) -> bool:
+        """Whether any limit is set."""
+        return self.global_max_concurrent is not None or bool(
+            self.tenant_limits or self.workflow_type_limits or self.user_limits
+        )
+
+
+class SlotRules(Struct, frozen=True, kw_only=True):
+    """Whether instances of a tenant need slots, and in which order they get them."""
+
+    order: QueueOrder = "fifo"
+    aging_ms: int = 60_000
+    """Milliseconds of waiting that count as much as one step of priority."""
+
+
+def type_key(tenant: str, definition_id: str) -> str:
+    return f"type:{tenant}/{definition_id}"
+
+
+def tenant_key(tenant: str) -> str:
+    return f"tenant:{tenant}"
+
+
+def user_key(tenant: str, user: str) -> str:
+    return f"user:{tenant}/{user}"
+
+
+def own_key(tenant: str, definition_id: str, value: str) -> str:
+    """The key of `options.concurrency`."""
+    return f"key:{tenant}/{definition_id}/{value}"
+
+
+def mutex_key(tenant: str, value: str) -> str:
+    return f"mutex:{tenant}/{value}"
