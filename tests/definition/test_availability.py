@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tenuto.definition import compile_definition, unavailable
-from tests.definition.node_examples import ALTERNATIVES, OWN, as_graph, as_steps
+from tests.definition.node_examples import ALTERNATIVES, OWN, as_steps
 from tests.definition.values import Value
 
 TASK = {"taskId": "t"}
@@ -19,7 +19,19 @@ def found(document: Value) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(
-    "kind", ["start", "end", "condition", "terminate", "emit", "set", "approval", "dataQuery", "http", "javascript"]
+    "kind",
+    [
+        "start",
+        "end",
+        "condition",
+        "terminate",
+        "emit",
+        "set",
+        "approval",
+        "dataQuery",
+        "http",
+        "javascript",
+    ],
 )
 def test_what_runs_is_not_named(kind: str) -> None:
     assert found(as_steps(kind, OWN[kind])) == []
@@ -42,4 +54,3 @@ def test_plain_tasks_waits_and_delays_run() -> None:
     limits = {"options": {"concurrency": {"limit": 1}, "encrypt": True}}
     assert found({**as_steps("task", TASK), **limits}) == []
     assert found(as_steps("delay", {"until": "{{ctx.input.at}}"})) == []
-

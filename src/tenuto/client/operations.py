@@ -1478,6 +1478,44 @@ class Operations(OperationsBase):
             SourceTest, "POST", f"/data-sources/{part(id)}/test", may_overlap=True
         )
 
+    async def get_concurrency(self) -> Object:
+        """Get the limits on how many instances run at once, and the order of the queue."""
+        return await self._ask(Object, "GET", "/concurrency")
+
+    async def put_concurrency(self, body: Any, *, if_match: str | None = None) -> Object:
+        """Replace the limits; those that wait are looked at again at once, and nothing is ended."""
+        return await self._ask(
+            Object,
+            "PUT",
+            "/concurrency",
+            headers={"if-match": if_match},
+            body=body,
+            is_repeatable=if_match is None,
+        )
+
+    async def list_queue(
+        self, *, limit: int | None = None, cursor: str | None = None, workflow_id: str | None = None
+    ) -> Page[Object]:
+        """List the instances that wait for slots, in their order, and what each waits for."""
+        return await self._ask(
+            Page[Object],
+            "GET",
+            "/queue",
+            query={"limit": limit, "cursor": cursor, "workflowId": workflow_id},
+        )
+
+    async def promote_queued(self, id: str) -> None:
+        """Let a waiting instance go before those that were not promoted."""
+        await self._do("POST", f"/queue/{part(id)}/promote")
+
+    async def hold_queued(self, id: str) -> None:
+        """Keep a waiting instance from being admitted, until it is released."""
+        await self._do("POST", f"/queue/{part(id)}/hold")
+
+    async def release_queued(self, id: str) -> None:
+        """Let an instance wait again that was kept back."""
+        await self._do("POST", f"/queue/{part(id)}/release")
+
     async def me(self) -> Object:
         """Who the credential of this request belongs to, and how to get one."""
         return await self._ask(Object, "GET", "/me")

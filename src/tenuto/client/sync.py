@@ -22,6 +22,7 @@ from tenuto.client.data_sources import RemoteDataQueries, RemoteDataSources
 from tenuto.client.dead_letters import RemoteDeadLetters
 from tenuto.client.instance import RemoteInstance
 from tenuto.client.keys import RemoteKeys
+from tenuto.client.limits import RemoteLimits
 from tenuto.client.listeners import RemoteSubscriptions, RemoteWebhooks
 from tenuto.client.operations import Operations
 from tenuto.client.schedules import RemoteCalendars, RemoteSchedules
@@ -172,6 +173,17 @@ class SyncSecrets(Face[RemoteSecrets]):
     page = waited(RemoteSecrets.page)
     put = waited(RemoteSecrets.put)
     remove = waited(RemoteSecrets.remove)
+
+
+class SyncLimits(Face[RemoteLimits]):
+    """The limits that count instances of a tenant, and the queue of those that wait."""
+
+    get = waited(RemoteLimits.get)
+    hold = waited(RemoteLimits.hold)
+    promote = waited(RemoteLimits.promote)
+    queue = waited(RemoteLimits.queue)
+    release = waited(RemoteLimits.release)
+    set = waited(RemoteLimits.set)
 
 
 class SyncWorkers(Face[RemoteWorkers]):
@@ -354,6 +366,12 @@ class SyncOperations(Face[Operations]):
     put_data_source = waited(Operations.put_data_source)
     remove_data_source = waited(Operations.remove_data_source)
     test_data_source = waited(Operations.test_data_source)
+    get_concurrency = waited(Operations.get_concurrency)
+    put_concurrency = waited(Operations.put_concurrency)
+    list_queue = waited(Operations.list_queue)
+    promote_queued = waited(Operations.promote_queued)
+    hold_queued = waited(Operations.hold_queued)
+    release_queued = waited(Operations.release_queued)
     me = waited(Operations.me)
     get_settings = waited(Operations.get_settings)
     get_logs = waited(Operations.get_logs)
@@ -398,6 +416,8 @@ class SyncClient(ClientFace):
         """Statements with named parameters, which workflows run by their ids."""
         self.secrets = SyncSecrets(self._loop, client.secrets)
         """Values that steps use and no record shows; no method gives one back."""
+        self.limits = SyncLimits(self._loop, client.limits)
+        """The limits that count instances of a tenant, and the queue of those that wait."""
         self.workers = SyncWorkers(self._loop, client.workers)
         """Workers that were seen within the last hour."""
         self.approvals = SyncApprovals(self._loop, client.approvals)

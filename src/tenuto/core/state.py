@@ -476,7 +476,7 @@ class InstanceState(Struct, gc=False, kw_only=True):
     @property
     def has_to_begin(self) -> bool:
         """Whether nodes or iterations are about to begin or to end."""
-        return bool(self.ready or self.doomed or self.quiet or self.short or self.enough)
+        return bool(self.ready or self.unreachable or self.quiet or self.short or self.enough)
 
     @property
     def weight(self) -> int:

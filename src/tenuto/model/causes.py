@@ -19,8 +19,6 @@ class CauseKind(StrEnum):
     """It waits for an event."""
     APPROVAL = "approval"
     """It waits for the decision of an approval."""
-    SLOT = "slot"
-    """It waits for a slot: a limit that counts it is full."""
     MUTEX = "mutex"
     """A step waits until no other step has its mutex."""
     TIMER = "timer"
@@ -36,8 +34,8 @@ class CauseKind(StrEnum):
     RATE_LIMIT = "rate-limit"
     """A step's request waits until the rate of its host or data source allows it."""
     SLOT = "slot"
-    """A step's request waits for one of those to its host or data source to end, or its attempt for
-    a process of the sandbox, or a thread."""
+    """A limit that counts the instance is full; or a step's request waits for one of those
+    to its host or data source to end, or its attempt for a process of the sandbox, or a thread."""
     RUNNING = "running"
     """A step's task runs."""
     STOPPING = "stopping"
@@ -95,6 +93,8 @@ class RequestWait(Struct, frozen=True, gc=False, kw_only=True):
     obstacle: Literal["breaker", "rate", "concurrency"]
     since: datetime
     until: datetime | None = None
+
+
 class Queued(Struct, frozen=True, gc=False, kw_only=True):
     """What an instance that has no slot waits for."""
 
