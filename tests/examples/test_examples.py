@@ -10,6 +10,7 @@ from typing import Any, cast
 import pytest
 
 from tenuto import Status, Tenuto, WorkflowFailed, WorkflowFunction
+from tenuto.cli.records import record_in
 from tenuto.cli.sources import Source, read_source
 from tenuto.cli.task_modules import load_tasks, refuse_unknown_tasks
 from tenuto.model.json import JSON
@@ -21,7 +22,9 @@ from tests.kit.waits import every_wait_has_looked_back
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PROGRAMS = [file for file in EXAMPLES.glob("*/*.py") if file.name != "tasks.py"]
-FILES = sorted([*EXAMPLES.glob("*/*.json"), *EXAMPLES.glob("*/*.yaml"), *PROGRAMS])
+DOCUMENTS = [*EXAMPLES.glob("*/*.json"), *EXAMPLES.glob("*/*.yaml")]
+FILES = sorted([*(each for each in DOCUMENTS if record_in(each) is None), *PROGRAMS])
+"""Those with workflows; the others are data sources and data queries."""
 CHOSEN = {"parent_child": "trip", "saga": "saga"}
 """The workflow that is meant where a file has several."""
 
