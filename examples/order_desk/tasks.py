@@ -5,9 +5,9 @@ The page beside it says how the stock and the carrier are started.
 tenuto run examples/order_desk/order_desk.yaml \
     --input '{"orderId": "A1", "to": "Rome", "lines": [{"sku": "oak", "quantity": 2, "price": 40}]}'
 
-The shipment is a workflow of its own:
+The delivery is a workflow of its own:
 
-tenuto run examples/order_desk/shipment.yaml \
+tenuto run examples/order_desk/delivery.yaml \
     --input '{"orderId": "A1", "to": "Rome", "pieces": 2, "carrier": "http://127.0.0.1:8485"}'
 """
 

@@ -20,7 +20,7 @@ from tests.cli.waiting import until, waits_for_event
 from tests.kit.waits import every_wait_has_looked_back
 
 DESK = Path(__file__).parents[2] / "examples" / "order_desk"
-FILES = [DESK / name for name in ("order_desk.yaml", "shipment.yaml", "by-sku.json", "stock.json")]
+FILES = [DESK / name for name in ("order_desk.yaml", "delivery.yaml", "by-sku.json", "stock.json")]
 
 
 class Desk:
