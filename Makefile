@@ -77,7 +77,9 @@ new-venv:
 run: $(RUNS)  ## Serve the examples on PORT (8484) and say what to try; a change of a file is there at once
 	@mkdir -p build; $(BIN)/python ui/build.py alone > build/ui.log 2>&1 &
 	@$(BIN)/python examples/order_desk/services/stock.py build/data
-	-@echo demo-carrier-key | env -u TENUTO_SERVER $(BIN)/tenuto secrets set CARRIER_KEY --destination 127.0.0.1 --store $${TENUTO_STORE:-sqlite:///.tenuto/tenuto.db}
+	-@echo demo-carrier-key | env -u TENUTO_SERVER $(BIN)/tenuto secrets set CARRIER_KEY --destination 127.0.0.1 \
+		--store $${TENUTO_STORE:-sqlite:///.tenuto/tenuto.db} \
+		> build/secret.log 2>&1
 	@$(BIN)/python examples/order_desk/services/carrier.py 8485 > build/carrier.log 2>&1 & carrier=$$!; \
 		trap 'kill $$carrier 2> /dev/null' EXIT HUP INT TERM; \
 		TENUTO_ENGINE_DATA_FOLDER=build/data TENUTO_ENGINE_PRIVATE_NETWORKS='{"default": ["127.0.0.1"]}' \

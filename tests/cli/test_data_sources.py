@@ -14,6 +14,7 @@ from tests.data.situations import sqlite_stock
 QUERY = "SELECT sku, held FROM stock WHERE sku = :sku"
 
 
+@pytest.mark.slow
 def test_sources_and_queries_are_saved_tried_shown_and_removed(terminal: Terminal) -> None:
     sqlite_stock(terminal.folder / "data")
     terminal.environment["TENUTO_ENGINE_DATA_FOLDER"] = str(terminal.folder / "data")

@@ -30,6 +30,12 @@ CHOSEN = {"parent_child": "trip", "saga": "saga"}
 
 PAGES = sorted(file.relative_to(EXAMPLES.parent).as_posix() for file in EXAMPLES.rglob("*.md"))
 
+
+def serves(page: str) -> bool:
+    """Whether a page starts a service."""
+    return " &\n" in (EXAMPLES.parent / page).read_text(encoding="utf-8")
+
+
 SEED = {
     "steps": [
         {
@@ -98,8 +104,12 @@ def test_every_example_says_in_its_code_how_it_is_run(path: Path) -> None:
     assert f"tenuto run examples/{path.parent.name}/{path.name}" in docstring
 
 
+# A page with a service has a test of its own in one process, and is followed in `make soak`.
 @pytest.mark.slow
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(each, marks=[pytest.mark.soak] if serves(each) else []) for each in PAGES],
+)
 def test_every_page_of_the_examples_can_be_followed(page: str, tmp_path: Path) -> None:
     (tmp_path / "examples").symlink_to(EXAMPLES)
     follow(page, tmp_path)

@@ -44,7 +44,7 @@ class Desk:
         """Pay for an order once it waits for its payment, and return its output."""
         await until(self.app, order, waits_for_event)
         await every_wait_has_looked_back(self.app)
-        assert (await self.app.publish("payment.received", {"invoice": "i-A1"})).resumed == 1
+        assert (await self.app.publish("payment.received", {"orderId": "A1"})).resumed == 1
         return await order.result(timeout=20)
 
 

@@ -43,7 +43,7 @@ async def engine(
     from tenuto.config.sources import read_config
     from tenuto.engine.settings import Settings
 
-    # Which hosts steps may call, how often, and which files they read is the same in all processes.
+    # Which hosts steps may call, and how often, is the same in all processes.
     configured = read_config({}, os.environ).config.engine
     app = Tenuto(
         None if store == MEMORY else store,
@@ -55,11 +55,11 @@ async def engine(
             mail_every=0.5,
             is_guest=is_guest,
             decision_timeout=None if is_brief else DECISION_TIMEOUT,
-            private_networks=configured.private_networks,
-            host_limits=configured.host_limits,
             # The user of the command has the store itself: no tenant chooses addresses for them.
             private_databases={"*": ("0.0.0.0/0", "::/0")},
             data_folder=configured.data_folder,
+            private_networks=configured.private_networks,
+            host_limits=configured.host_limits,
         ),
     )
     if listener is not None:
