@@ -31,8 +31,6 @@ class Carrier(ThreadingHTTPServer):
 
 
 class _Request(BaseHTTPRequestHandler):
-    server: Carrier
-
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         if self.headers.get("Authorization") != f"Bearer {KEY}":
@@ -43,6 +41,7 @@ class _Request(BaseHTTPRequestHandler):
             self._ship(json.loads(body))
 
     def _ship(self, wanted: dict[str, Any]) -> None:
+        assert isinstance(self.server, Carrier)
         if wanted["to"] == UNREACHABLE:
             self._answer(422, {"error": f"no ship goes to {UNREACHABLE}"})
             return
