@@ -71,11 +71,20 @@ new-venv:
 	@test -x $(BIN)/python || { $(PYTHON) -m venv $(VENV) && $(BIN)/python -m pip uninstall --quiet --yes setuptools 2> /dev/null; }
 
 # Node and the packages of the UI are larger than everything else together: the service does not wait for them, its page
-# says that it is being built, and they are removed once it is.
+# says that it is being built, and they are removed once it is. The order desk has its stock and its carrier on this machine, which
+# no other way of serving allows by itself.
 .PHONY: run
 run: $(RUNS)  ## Serve the examples on PORT (8484) and say what to try; a change of a file is there at once
 	@mkdir -p build; $(BIN)/python ui/build.py alone > build/ui.log 2>&1 &
-	@$(BIN)/tenuto dev $(EXAMPLES) --port $(PORT) --start 'order={"orderId": "A1", "items": ["metronome"]}'
+	@$(BIN)/python examples/order_desk/services/stock.py build/data
+	-@echo demo-carrier-key | env -u TENUTO_SERVER $(BIN)/tenuto secrets set CARRIER_KEY --destination 127.0.0.1 \
+		--store $${TENUTO_STORE:-sqlite:///.tenuto/tenuto.db} \
+		> build/secret.log 2>&1
+	@$(BIN)/python examples/order_desk/services/carrier.py 8485 > build/carrier.log 2>&1 & carrier=$$!; \
+		trap 'kill $$carrier 2> /dev/null' EXIT HUP INT TERM; \
+		TENUTO_ENGINE_DATA_FOLDER=build/data TENUTO_ENGINE_PRIVATE_NETWORKS='{"default": ["127.0.0.1"]}' \
+		$(BIN)/tenuto dev $(EXAMPLES) --port $(PORT) --start 'order={"orderId": "A1", "items": ["metronome"]}' \
+		--start 'order_desk={"orderId": "D1", "to": "Rome", "lines": [{"sku": "oak", "quantity": 2, "price": 40}]}'
 
 .PHONY: screenshots
 screenshots: setup ui browser  ## Make pictures of the web UI's pages, and renew those of the documentation

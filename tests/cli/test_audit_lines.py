@@ -311,6 +311,39 @@ async def test_dev_records_schedules_and_calendars_and_a_reload_nothing(tmp_path
 
 
 @pytest.mark.asyncio
+async def test_dev_saves_data_sources_before_queries_and_a_reload_nothing(tmp_path: Path) -> None:
+    by_sku, stock, wait = (tmp_path / f"{name}.json" for name in ("by-sku", "stock", "wait"))
+    by_sku.write_bytes(msgspec.json.encode({"dataSourceId": "stock", "sql": "SELECT 1 AS one"}))
+    stock.write_bytes(msgspec.json.encode({"kind": "sqlite", "file": "stock.db"}))
+    wait.write_bytes(msgspec.json.encode({"id": "wait", "steps": [PAID]}))
+    url = f"sqlite:///{tmp_path / 'store.db'}"
+    said: list[str] = []
+
+    async def save() -> None:
+        async with Tenuto(url) as app:
+            read = read_files([], [wait, by_sku, stock], "none")
+            await deploy_files(app, read, said.append, "none")
+
+    await save()
+    await save()
+    stock.write_bytes(msgspec.json.encode({"kind": "sqlite", "file": "other.db"}))
+    await save()
+    assert said[:3] == [
+        f"data source stock@1 from {stock}",
+        f"data query by-sku@1 from {by_sku}",
+        f"wait@1 from {wait}",
+    ]
+    async with opened(url) as backend:
+        found = [each for each in await lines(backend) if each["outcome"] == "done"]
+    assert [(each["action"], each["target"]) for each in found] == [
+        ("put_data_source", "stock"),
+        ("put_data_query", "by-sku"),
+        ("put_workflow", "wait"),
+        ("put_data_source", "stock"),
+    ]
+
+
+@pytest.mark.asyncio
 async def test_a_change_is_called_alike_at_a_service_and_on_a_store(tmp_path: Path) -> None:
     """Also documents that name their id otherwise, or not at all."""
     named: Object = {name: value for name, value in SCHEDULE.items() if name != "id"}

@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from tenuto.cli.records import kind_of
+from tenuto.model.json import Object
 from tests.cli.conftest import DOUBLE, Terminal
 from tests.data.situations import sqlite_stock
 
@@ -41,3 +43,43 @@ def test_sources_and_queries_are_saved_tried_shown_and_removed(terminal: Termina
     assert terminal.call("data-queries", "remove", "by-sku").code == 0
     assert terminal.call("data-sources", "remove", "stock").code == 0
     assert terminal.call("data-sources", "show", "stock").code == 3
+
+
+def test_a_deployment_saves_sources_and_queries_with_the_workflows_that_run_them(
+    terminal: Terminal,
+) -> None:
+    sqlite_stock(terminal.folder / "data")
+    (terminal.folder / "tenuto.toml").write_text('[engine]\ndata_folder = "data"\n')
+    look = {"stepId": "look", "type": "DATA_QUERY", "dataQueryID": "by-sku", "args": {"sku": "A-1"}}
+    terminal.write("order.json", {"id": "order", "steps": [look]})
+    terminal.write("by-sku.json", {"dataSourceId": "stock", "sql": QUERY})
+    terminal.write("stock.json", {"kind": "sqlite", "file": "stock.db"})
+    saved = terminal.call("deploy", "order.json", "by-sku.json", "stock.json")
+    assert saved.code == 0, saved.err
+    assert saved.out.splitlines() == ["✓ order@1", "✓ data source stock@1", "✓ data query by-sku@1"]
+    assert "TEN-2780" not in saved.err, "the query is saved before the workflow"
+    ran = terminal.call("data-queries", "run", "by-sku", "--args", "sku=A-1", "-o", "json")
+    assert ran.json["rows"] == [{"sku": "A-1", "held": 5}]
+
+
+def test_a_deployed_query_without_its_source_is_refused_with_its_place(terminal: Terminal) -> None:
+    terminal.write("by-sku.json", {"dataSourceId": "stock", "sql": QUERY})
+    refused = terminal.call("deploy", "by-sku.json")
+    assert (refused.code, "TEN-2778" in refused.err) == (2, True), refused
+    assert "by-sku.json:" in refused.err
+
+
+@pytest.mark.parametrize(
+    ("document", "kind"),
+    [
+        ({"dataSourceId": "stock", "sql": "SELECT 1"}, "data query"),
+        ({"kind": "sqlite", "file": "stock.db"}, "data source"),
+        ({"kind": "postgresql", "url": "postgresql://db.example/orders"}, "data source"),
+        ({"kind": "mysql", "host": "db.example"}, "data source"),
+        ({"kind": "sqlite"}, "workflow"),
+        ({"sql": "SELECT 1"}, "workflow"),
+        ({"steps": [], "kind": "sqlite", "file": "stock.db"}, "workflow"),
+    ],
+)
+def test_a_document_is_recognised_by_its_fields(document: Object, kind: str) -> None:
+    assert kind_of(document) == kind

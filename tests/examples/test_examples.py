@@ -10,6 +10,7 @@ from typing import Any, cast
 import pytest
 
 from tenuto import Status, Tenuto, WorkflowFailed, WorkflowFunction
+from tenuto.cli.records import record_in
 from tenuto.cli.sources import Source, read_source
 from tenuto.cli.task_modules import load_tasks, refuse_unknown_tasks
 from tenuto.model.json import JSON
@@ -21,11 +22,19 @@ from tests.kit.waits import every_wait_has_looked_back
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PROGRAMS = [file for file in EXAMPLES.glob("*/*.py") if file.name != "tasks.py"]
-FILES = sorted([*EXAMPLES.glob("*/*.json"), *EXAMPLES.glob("*/*.yaml"), *PROGRAMS])
+DOCUMENTS = [*EXAMPLES.glob("*/*.json"), *EXAMPLES.glob("*/*.yaml")]
+FILES = sorted([*(each for each in DOCUMENTS if record_in(each) is None), *PROGRAMS])
+"""Those with workflows; the others are data sources and data queries."""
 CHOSEN = {"parent_child": "trip", "saga": "saga"}
 """The workflow that is meant where a file has several."""
 
 PAGES = sorted(file.relative_to(EXAMPLES.parent).as_posix() for file in EXAMPLES.rglob("*.md"))
+
+
+def serves(page: str) -> bool:
+    """Whether a page starts a service."""
+    return " &\n" in (EXAMPLES.parent / page).read_text(encoding="utf-8")
+
 
 SEED = {
     "steps": [
@@ -95,8 +104,12 @@ def test_every_example_says_in_its_code_how_it_is_run(path: Path) -> None:
     assert f"tenuto run examples/{path.parent.name}/{path.name}" in docstring
 
 
+# A page with a service has a test of its own in one process, and is followed in `make soak`.
 @pytest.mark.slow
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(each, marks=[pytest.mark.soak] if serves(each) else []) for each in PAGES],
+)
 def test_every_page_of_the_examples_can_be_followed(page: str, tmp_path: Path) -> None:
     (tmp_path / "examples").symlink_to(EXAMPLES)
     follow(page, tmp_path)

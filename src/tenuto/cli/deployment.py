@@ -1,8 +1,9 @@
-"""Definitions, schedules and calendars that `run` and `dev` save with an engine of their own."""
+"""Definitions, and records such as schedules, that `run` and `dev` save with their own engine."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
 
 from tenuto.cli.backends.recorded import recorded_here
 
@@ -11,6 +12,13 @@ if TYPE_CHECKING:
     from tenuto.cli.records import Record
     from tenuto.cli.sources import Source
     from tenuto.workspace.engine_workspace import EngineWorkspace
+
+_ACTIONS: Final[Mapping[str, str]] = {
+    "schedule": "put_schedule",
+    "calendar": "put_calendar",
+    "data source": "put_data_source",
+    "data query": "put_data_query",
+}
 
 
 async def deployed(
@@ -33,17 +41,26 @@ async def deployed(
 
 
 async def saved_record(app: Tenuto, space: EngineWorkspace, record: Record) -> tuple[str, int]:
-    """The id and version of a schedule or a calendar, saved if it is not; Located.
+    """The id and version of a record, saved if it is not; Located.
 
     A change has lines in the audit log; the same content again has none, as after a reload.
     """
-    is_calendar = record.kind == "calendar"
-    part = app.engine.calendars if is_calendar else app.engine.schedules
-    if await part.is_saved(space.tenant, record.document):
+    if await _is_saved(app, space, record):
         return await record.saved_in(space)
-    action = "put_calendar" if is_calendar else "put_schedule"
     with record.located():
         saved = await recorded_here(
-            app, space.tenant, action, record.id, lambda: record.save_in(space)
+            app, space.tenant, _ACTIONS[record.kind], record.id, lambda: record.save_in(space)
         )
     return saved.id, saved.version
+
+
+async def _is_saved(app: Tenuto, space: EngineWorkspace, record: Record) -> bool:
+    match record.kind:
+        case "calendar":
+            return await app.engine.calendars.is_saved(space.tenant, record.document)
+        case "data source":
+            return await space.data_sources.is_saved(record.document)
+        case "data query":
+            return await space.data_queries.is_saved(record.document)
+        case _:
+            return await app.engine.schedules.is_saved(space.tenant, record.document)

@@ -12,7 +12,7 @@ from msgspec import Struct
 from tenuto.cli.deployment import deployed as deployed_version, saved_record
 from tenuto.cli.positions import Located
 from tenuto.cli.python_files import named
-from tenuto.cli.records import Record, RecordKind, record_in
+from tenuto.cli.records import AFTER_WORKFLOWS, BEFORE_WORKFLOWS, Record, in_order, record_in
 from tenuto.cli.sources import Refusal, Source, read_sources, refuse
 from tenuto.cli.task_modules import BESIDE, load_tasks
 from tenuto.cli.task_warnings import misspelled, tasks_of
@@ -36,13 +36,13 @@ class ReadFiles(Struct, frozen=True, kw_only=True):
 
     definitions: list[tuple[Path, list[Source]]]
     records: list[Record]
-    """Schedules and calendars."""
+    """Schedules, calendars, data sources and data queries."""
 
 
 def read_files(tasks: Sequence[str], files: Sequence[Path], tolerance: Tolerance) -> ReadFiles:
     """Import the tasks and read the definitions; raises what is not tolerated.
 
-    Documents of schedules and calendars are recognised by their fields.
+    Documents of other records are recognised by their fields.
     """
     of_code: Tolerance = "none" if tolerance == "definitions" else tolerance
     reader = _Reader()
@@ -104,11 +104,11 @@ async def deploy_files(
 ) -> list[Source]:
     """Deploy the definitions of the files, and return those that were deployed.
 
-    Calendars are saved before them, and schedules after them.
+    What they name is saved before them, calendars and data queries, and schedules after them.
     """
     deployed: list[Source] = []
     space = app.workspace(DEFAULT_TENANT, "app")
-    await _save_records(app, space, read.records, "calendar", announce, tolerance)
+    await _save_records(app, space, read.records, BEFORE_WORKFLOWS, announce, tolerance)
     known = {*app.tasks, *await tasks_of(space)}
     for file, sources in read.definitions:
         for source in sources:
@@ -124,21 +124,19 @@ async def deploy_files(
             for each in misspelled(source, known):
                 say(f"  {each.message}: {each.advice}", style="yellow")
             deployed.append(source)
-    await _save_records(app, space, read.records, "schedule", announce, tolerance)
+    await _save_records(app, space, read.records, AFTER_WORKFLOWS, announce, tolerance)
     return deployed
 
 
-async def _save_records(  # noqa: PLR0917 - one for each kind
+async def _save_records(  # noqa: PLR0917 - before and after definitions
     app: Tenuto,
     space: EngineWorkspace,
     records: Sequence[Record],
-    kind: RecordKind,
+    kinds: Sequence[str],
     announce: Callable[[str], None],
     tolerance: Tolerance,
 ) -> None:
-    for record in records:
-        if record.kind != kind:
-            continue
+    for record in in_order(records, kinds):
         try:
             id, version = await saved_record(app, space, record)
         except (TenutoError, Located) as error:
@@ -146,7 +144,7 @@ async def _save_records(  # noqa: PLR0917 - one for each kind
                 raise
             _leave_out(record.path, error)
             continue
-        announce(f"{kind} {id}@{version} from {record.path}")
+        announce(f"{record.kind} {id}@{version} from {record.path}")
 
 
 def _leave_out(file: str | Path, error: TenutoError | Located) -> None:

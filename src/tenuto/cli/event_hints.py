@@ -11,7 +11,7 @@ import msgspec
 
 from tenuto.model.json import JSON
 
-_EQUAL: Final = re.compile(r"event\.payload\.(\w+) === workflow\.input\.(\w+)")
+_EQUAL: Final = re.compile(r"event\.payload\.(\w+) === (?:workflow|ctx)\.input\.(\w+)")
 """The parts of a condition that say what an event has to carry."""
 _JOINED: Final = re.compile(r"\s*&&\s*")
 

@@ -1,4 +1,4 @@
-"""Documents of schedules and calendars in files."""
+"""Documents of schedules, calendars, data sources and data queries in files."""
 
 from __future__ import annotations
 
@@ -17,18 +17,24 @@ from tenuto.model.errors import InvalidDefinition, InvalidInput
 from tenuto.model.json import JSON
 
 if TYPE_CHECKING:
+    from tenuto.workspace.data_values import SavedDataQuery, SavedDataSource
     from tenuto.workspace.protocol import Workspace
     from tenuto.workspace.schedule_values import SavedCalendar, SavedSchedule
 
-RecordKind: TypeAlias = Literal["workflow", "schedule", "calendar"]
+RecordKind: TypeAlias = Literal["workflow", "schedule", "calendar", "data source", "data query"]
+BEFORE_WORKFLOWS: Final = ("calendar", "data source", "data query")
+"""Kinds that are saved before definitions, in this order, since one may name another."""
+AFTER_WORKFLOWS: Final = ("schedule",)
 _OF_WORKFLOWS: Final = frozenset({"steps", "nodes", "edges"})
 _OF_SCHEDULES: Final = frozenset({"cron", "cronExpression", "executeAt", "timing", "scheduleId"})
 _OF_CALENDARS: Final = frozenset({"week", "extends", "holidays", "dates"})
+_OF_DATA_QUERIES: Final = frozenset({"dataSourceId", "sql"})
+_PLACES_OF_SOURCES: Final = frozenset({"url", "file", "host"})
 _NAMED: Final = (".schedule", ".calendar")
 
 
 class Record(Struct, frozen=True, kw_only=True):
-    """The document of a schedule or a calendar, and its places in the file."""
+    """The document of a record, such as a schedule, and its places in the file."""
 
     path: Path
     document: JSON
@@ -63,10 +69,19 @@ class Record(Struct, frozen=True, kw_only=True):
             saved = await self.save_in(space)
         return saved.id, saved.version
 
-    async def save_in(self, space: Workspace) -> SavedSchedule | SavedCalendar:
+    async def save_in(
+        self, space: Workspace
+    ) -> SavedSchedule | SavedCalendar | SavedDataSource | SavedDataQuery:
         """Save it; InvalidInput."""
-        part = space.calendars if self.kind == "calendar" else space.schedules
-        return await part.save(self.document)
+        match self.kind:
+            case "calendar":
+                return await space.calendars.save(self.document)
+            case "data source":
+                return await space.data_sources.save(self.document)
+            case "data query":
+                return await space.data_queries.save(self.document)
+            case _:
+                return await space.schedules.save(self.document)
 
     @contextmanager
     def located(self) -> Iterator[None]:
@@ -88,7 +103,7 @@ def read_record(path: Path) -> Record:
 
 
 def record_in(path: Path) -> Record | None:
-    """The schedule or calendar in a file; None: it contains definitions, or cannot be read."""
+    """The record in a file; None: it contains definitions, or cannot be read."""
     if path.suffix not in (".json", ".yaml", ".yml"):
         return None
     try:
@@ -100,10 +115,15 @@ def record_in(path: Path) -> Record | None:
 
 
 def split(paths: Sequence[Path]) -> tuple[list[Path], list[Record]]:
-    """Files of definitions, and the schedules and calendars that are in the others."""
+    """Files of definitions, and the records that are in the others."""
     found = [(path, record_in(path)) for path in paths]
     records = [record for _, record in found if record is not None]
     return [path for path, record in found if record is None], records
+
+
+def in_order(records: Sequence[Record], kinds: Sequence[str]) -> list[Record]:
+    """The records of these kinds, one kind after the other."""
+    return [record for kind in kinds for record in records if record.kind == kind]
 
 
 def kind_of(document: JSON) -> RecordKind:
@@ -113,6 +133,10 @@ def kind_of(document: JSON) -> RecordKind:
         return "workflow"
     if names & _OF_SCHEDULES:
         return "schedule"
+    if names >= _OF_DATA_QUERIES:
+        return "data query"
+    if "kind" in names and names & _PLACES_OF_SOURCES:
+        return "data source"
     return "calendar" if names & _OF_CALENDARS else "workflow"
 
 

@@ -82,6 +82,15 @@ class _Records(Generic[R, S]):
             return await self.create(document)
         return await self._save(document, only_after=only_after)
 
+    async def is_saved(self, document: JSON) -> bool:
+        """Whether saving a document would change nothing; false also where it is not valid."""
+        try:
+            content, fields, _ = await self._checked(document)
+        except InvalidInput:
+            return False
+        before = await self._find(fields["id"])
+        return before is not None and before.document == content
+
     async def create(self, document: JSON) -> S:
         """Save a new one; Conflict where its id is taken. One without an id gets a free one."""
         if not isinstance(document, dict) or "id" in document:

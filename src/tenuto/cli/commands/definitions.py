@@ -85,7 +85,8 @@ def deploy(
         list[Path],
         typer.Argument(
             metavar="FILE...",
-            help="Definitions: .json, .yaml, or FILE.py[:NAME]; schedules and calendars too.",
+            help="Definitions: .json, .yaml, or FILE.py[:NAME]; schedules, calendars, data sources"
+            " and data queries too.",
         ),
     ],
     *,
@@ -93,7 +94,7 @@ def deploy(
     store: Store = STORE,
     output: Output = "table",
 ) -> None:
-    """Save definitions, to be started by their ids; also schedules and calendars.
+    """Save definitions, to be started by their ids; also schedules, calendars and data sources.
 
     The same content again makes no new version; instances that run keep theirs.
 
@@ -103,7 +104,7 @@ def deploy(
     async def work(backend: Backend) -> int:
         from tenuto.cli import exits
         from tenuto.cli.code import code_checked
-        from tenuto.cli.records import split
+        from tenuto.cli.records import AFTER_WORKFLOWS, BEFORE_WORKFLOWS, in_order, split
         from tenuto.cli.sources import read_all, refuse
         from tenuto.cli.task_warnings import (
             tasks_around,
@@ -129,11 +130,11 @@ def deploy(
         with without_log("tenuto.definitions"):
             async with backend.kept_open():
                 space = backend.space
-                calendars = [each for each in records if each.kind == "calendar"]
-                schedules = [each for each in records if each.kind == "schedule"]
-                others = [(each, await each.saved_in(space)) for each in calendars]
+                before = in_order(records, BEFORE_WORKFLOWS)
+                after = in_order(records, AFTER_WORKFLOWS)
+                others = [(each, await each.saved_in(space)) for each in before]
                 versions = [await space.deploy(source.deployable) for source in sources]
-                others += [(each, await each.saved_in(space)) for each in schedules]
+                others += [(each, await each.saved_in(space)) for each in after]
         known = await tasks_of(backend.space)
         typed = {id: schema for id, schema in known.items() if schema is not None}
         sources = [with_task_warnings(each, known | tasks_around(each) | typed) for each in sources]
