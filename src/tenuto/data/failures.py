@@ -17,6 +17,7 @@ from tenuto.model.failure import (
     TOO_MANY_ROWS,
     UNKNOWN_QUERY,
     Failure,
+    clipped,
 )
 from tenuto.model.json import JSON
 
@@ -101,4 +102,4 @@ def told(text: str, hidden: Collection[str]) -> str:
     for each in sorted(hidden, key=len, reverse=True):
         if len(each) >= _SHORTEST_SECRET:
             text = text.replace(each, "…")
-    return _UNPRINTABLE.sub(" ", text).strip()[:_LONGEST]
+    return clipped(_UNPRINTABLE.sub(" ", text).strip(), _LONGEST)
