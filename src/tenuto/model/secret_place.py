@@ -45,6 +45,14 @@ def about(tenant: str, name: str) -> bytes:
     return f"secret\n{tenant}\n{name}".encode()
 
 
+def is_destination(source_id: str) -> bool:
+    """Whether a destination that is this text may mean a data source: one like a host is a host.
+
+    Else a data source with the name of a host would get the secrets that are for that host.
+    """
+    return "." not in source_id and ":" not in source_id
+
+
 def reference(name: str) -> str:
     """The text that stands for a secret until an attempt runs."""
     return f"{{{{{ROOT}.{name}}}}}"
