@@ -83,3 +83,29 @@ async def test_secrets_are_encrypted_again_with_the_current_key(tmp_path: Path) 
         report = await reencrypt(store)
         assert (report.by_key, report.resealed, report.unreadable) == ({"k1": 1}, 1, {})
         assert await app.engine.vault.value("default", "KEY", destination=None) == VALUE.decode()
+
+
+@pytest.mark.asyncio
+async def test_a_key_stays_in_use_while_values_change_under_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process, which encrypts with the old key, is faster each time."""
+    old, new = new_key("old"), new_key("new")
+    url = f"sqlite:///{tmp_path}/a.db"
+    async with Tenuto(url, encryption=EncryptionSettings(keys=old.text)) as app:
+        await app.secrets.put("KEY", VALUE.decode())
+        await app.engine.store.sealed.use(["old"])
+    both = EncryptionSettings(keys=f"{new.text},{old.text}")
+    async with Tenuto(url, encryption=both) as app:
+        store = app.engine.store
+
+        async def overtaken(*_: object) -> int:
+            return 0
+
+        with monkeypatch.context() as patched:
+            patched.setattr(store.sealed, "replace", overtaken)
+            report = await reencrypt(store)
+        assert report.by_key["old"] == 1
+        assert await store.sealed.keys() == ["new", "old"]
+        assert (await reencrypt(store)).by_key == {"new": 1}
+        assert await store.sealed.keys() == ["new"]

@@ -177,16 +177,16 @@ class SealedTurns(_Around):
         return loaded
 
     async def _sealed(self, turn: Turn) -> Turn:
-        events = await self._events(turn.events, turn.at) if turn.events else turn.events
-        matches = turn.matches
-        if any(mail.is_sealed for match in matches for mail in match.mail):
-            matches = tuple(map(self._match, matches))
-        writes = turn.writes
-        if any(write.is_sealed or write.events or write.mail_sent for write in writes):
-            try:
+        events, matches, writes = turn.events, turn.matches, turn.writes
+        try:
+            if events:
+                events = await self._events(events, turn.at)
+            if any(mail.is_sealed for match in matches for mail in match.mail):
+                matches = tuple(map(self._match, matches))
+            if any(write.is_sealed or write.events or write.mail_sent for write in writes):
                 writes = tuple([await self._write(write, turn.at) for write in writes])
-            except EncryptionError as error:
-                raise _unavailable(error) from error
+        except EncryptionError as error:
+            raise _unavailable(error) from error
         if writes is turn.writes and events is turn.events and matches is turn.matches:
             return turn
         return replace(turn, writes=writes, events=events, matches=matches)

@@ -117,6 +117,7 @@ class _Run:
     async def reseal(self, column: SealedColumn, rows: list[SealedRow]) -> int:
         """Encrypt the values of a page again; returns how many."""
         changes: list[Resealed] = []
+        old: set[str] = set()
         for row in rows:
             key = _key_of(row)
             if key is None:
@@ -126,13 +127,17 @@ class _Run:
                 continue
             try:
                 changes.append(self._resealed(column, row))
+                old.add(key)
             except CannotOpen:
                 self.by_key[key] += 1
                 self.unreadable[key] += 1
         done = await self._store.sealed.replace(column, changes)
         self.by_key[self._current] += done
         self.resealed += done
-        self.overtaken += len(changes) - done
+        if done < len(changes):
+            # They may still have their old key: another process may encrypt with it.
+            self.overtaken += len(changes) - done
+            self.by_key.update(dict.fromkeys(old, len(changes) - done))
         return done
 
     def _resealed(self, column: SealedColumn, row: SealedRow) -> Resealed:
