@@ -19,7 +19,6 @@ from tenuto.encryption.errors import (
     no_keys,
 )
 
-
 _ADVICE: Final = (
     "Name a class with key_id, encrypt(plain, about) and decrypt(key_id, encrypted, about); it is "
     "made without arguments."

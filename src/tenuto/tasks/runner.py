@@ -181,7 +181,7 @@ class Runner:
             except StoreUnavailable:
                 # It has not begun, so that its time does not count.
                 await self._clock.sleep(OUTAGE_RETRY_SECONDS)
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - logged with its traceback
                 # No time-out would end it: it has not begun.
                 _log.exception("the secrets of an attempt are not filled in")
                 said = f"its secrets cannot be filled in: {type(error).__name__}"
