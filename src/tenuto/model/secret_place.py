@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
+from urllib.parse import urlsplit
 
 from msgspec import Struct
 
@@ -51,6 +52,17 @@ def is_destination(source_id: str) -> bool:
     Else a data source with the name of a host would get the secrets that are for that host.
     """
     return "." not in source_id and ":" not in source_id
+
+
+def origin_of(url: str) -> tuple[str, str] | None:
+    """The scheme and the authority of a URL; None where parsers may read it in several ways."""
+    if any(each <= " " or each == "\\" for each in url):
+        return None
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return None
+    return (parts.scheme, parts.netloc.lower()) if parts.netloc else None
 
 
 def reference(name: str) -> str:
