@@ -231,6 +231,23 @@ async def test_the_password_of_a_source_is_a_secret_that_nothing_shows(app: Tenu
     assert (await error(app, query("q"))).code == "SECRET_NOT_ALLOWED"
 
 
+@pytest.mark.parametrize("host", ["api.example.com", "api.example.com:443"])
+async def test_a_source_with_the_name_of_a_host_gets_no_secret_of_that_host(
+    app: Tenuto, host: str
+) -> None:
+    await app.secrets.put("KEY", PASSWORD, destinations=["api.example.com", "api.example.com:443"])
+    await app.data_sources.save({**DEAD, "id": host, "secretRef": "KEY"})
+    await app.data_queries.save({"id": "q", "dataSourceId": host, "sql": "SELECT 1"})
+    assert (await error(app, query("q"))).code == "SECRET_NOT_ALLOWED"
+    await app.data_sources.save({**DEAD, "id": host})
+    given: Object = {"text": "{{secrets.KEY}}"}
+    await app.data_queries.save({"id": "q", "dataSourceId": host, "sql": "SELECT :text"})
+    assert (await error(app, query("q", args=given))).code == "SECRET_NOT_ALLOWED"
+    await app.secrets.put("KEY", PASSWORD, destinations=["127.0.0.1"])
+    await app.data_sources.save({**DEAD, "id": host, "secretRef": "KEY"})
+    assert (await error(app, query("q", args={"text": "a"}))).code == DATABASE_UNAVAILABLE
+
+
 async def test_a_source_of_another_tenant_is_not_there(app: Tenuto) -> None:
     other = app.workspace("acme", "eve")
     await other.deploy(query(args={"sku": "A-1"}))

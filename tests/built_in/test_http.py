@@ -253,6 +253,18 @@ async def test_success_is_what_the_node_says(site: Site, app: Tenuto) -> None:
     assert (await error(app, step(site.url, successCodes=[201]))).code == "HTTP_200"
 
 
+@pytest.mark.parametrize("begin", [3_960, 3_990, 3_996])
+async def test_no_part_of_a_secret_is_kept_of_a_body_that_is_cut(
+    site: Site, app: Tenuto, begin: int
+) -> None:
+    value = "sk-live-51Hxyz-51Habc-0123456789-0123456789"
+    await app.secrets.put("KEY", value)
+    site.says("/", "x" * begin + value + "x" * 1_000, 400)
+    failed = await error(app, step(site.url, headers={"x-key": "{{secrets.KEY}}"}))
+    assert isinstance(failed.details, dict)
+    assert str(failed.details["body"]).endswith("x[secret KEY]…")
+
+
 async def test_a_status_is_routed_by_its_code(site: Site, app: Tenuto) -> None:
     site.says("/", "{}", 404)
     document = step(site.url, transitions={"onError": [{"codes": ["HTTP_404"], "to": "b"}]})
@@ -311,7 +323,7 @@ async def test_what_a_host_says_of_a_failure_is_kept_in_part(site: Site, app: Te
     site.says("/", b"\0" + b"y" * 50_000, 400, "text/plain")
     failed = await error(app, step(site.url))
     assert isinstance(failed.details, dict)
-    assert failed.details["body"] == "\ufffd" + "y" * 3_999
+    assert failed.details["body"] == "\ufffd" + "y" * 3_999 + "…"
 
 
 # -- trying again

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tenuto.core import outstanding, snapshot
+from tenuto.core.deciding import CANNOT_GO_ON
 from tenuto.model.edited import EditedInput
 from tenuto.model.effects import StartAttempt
 from tenuto.model.entries import CompensationDispatched, NodeDispatched
@@ -10,7 +13,7 @@ from tenuto.model.inputs import CompensationRetryAsked, RetryAsked
 from tenuto.model.json import Object
 from tenuto.model.log import SHAPE_KEY, from_row, to_row
 from tenuto.model.secret_place import SecretPlace
-from tests.core.drawing import draw, loop, step, steps, task, undoing
+from tests.core.drawing import box, draw, loop, start, step, steps, task, undoing
 from tests.core.play import Run, play
 
 KEY = "{{secrets.KEY}}"
@@ -58,6 +61,43 @@ def test_a_retry_by_hand_keeps_the_places_also_of_an_edited_input() -> None:
     run.tell(RetryAsked(by="ann", edited=EditedInput(step_id="a", input=edited)))
     [order] = orders(run)
     assert (order.input, order.secrets) == (edited, (PLACE,)), "no place is added by an edit"
+
+
+@pytest.mark.parametrize(
+    ("url", "is_allowed"),
+    [
+        ("https://api.example/other?x=1", True),
+        ("https://API.example/other", True),
+        ("https://evil.example/", False),
+        ("http://api.example/orders", False),
+        ("https://api.example:8443/orders", False),
+        ("https://api.example@evil.example/", False),
+        ("https://evil.example\\@api.example/", False),
+        (None, False),
+    ],
+)
+def test_an_edited_request_sends_no_secret_elsewhere(url: str | None, is_allowed: bool) -> None:
+    request: Object = {"url": "https://api.example/orders", "headers": {"x-key": KEY}}
+    run = play(draw("s>a", s=start(), a=box("http", **request))).start().fail("a")
+    edited = EditedInput(step_id="a", input={"method": "GET", **request, "url": url})
+    asked = RetryAsked(by="ann", edited=edited)
+    if is_allowed:
+        [order] = orders(run.tell(asked))
+        assert order.secrets == (SecretPlace(("headers", "x-key"), 0, "KEY"),)
+    else:
+        with run.refusing(CANNOT_GO_ON):
+            run.tell(asked)
+
+
+def test_an_edited_request_keeps_a_url_with_a_secret_as_it_is() -> None:
+    request: Object = {"url": "{{secrets.URL}}/orders", "headers": {"x-key": KEY}}
+    run = play(draw("s>a", s=start(), a=box("http", **request))).start().fail("a")
+    given: Object = {"method": "POST", **request}
+    other = EditedInput(step_id="a", input={**given, "url": "{{secrets.URL}}.evil.example/"})
+    with run.refusing(CANNOT_GO_ON):
+        run.tell(RetryAsked(by="ann", edited=other))
+    run.tell(RetryAsked(by="ann", edited=EditedInput(step_id="a", input=given)))
+    assert [each.input for each in orders(run)] == [given]
 
 
 def test_iterations_have_places_of_their_own() -> None:

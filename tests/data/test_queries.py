@@ -83,3 +83,28 @@ async def test_answers_are_kept_for_their_time_and_within_their_bytes() -> None:
     found = [number for number in range(100) if cache.get((number,), now=1)]
     assert found == list(range(100 - len(found), 100)), "the newest are kept"
     assert 10 < len(found) < 40
+
+
+async def test_a_statement_without_a_connection_says_nothing_of_the_database(
+    tmp_path: Path,
+) -> None:
+    """Else a breaker would never open where more statements wait than a slow database takes."""
+    sqlite_stock(tmp_path)
+    slow: Object = {
+        "id": "stock",
+        "kind": "sqlite",
+        "file": "stock.db",
+        "maxConnections": 1,
+        "statementTimeout": "PT0.1S",
+        "breaker": {"failures": 3, "openFor": "PT1H"},
+    }
+    async with Tenuto(settings=Settings(data_folder=str(tmp_path))) as app:
+        await app.data_sources.save(slow)
+        sql = f"{ENDLESS} count(*) FROM n"
+        await app.data_queries.save({"id": "q", "dataSourceId": "stock", "sql": sql})
+        for _ in range(3):
+            ran = await asyncio.gather(*(app.data_queries.run("q") for _ in range(3)))
+            assert all(each.error is not None for each in ran)
+        last = await app.data_queries.run("q")
+        assert last.error is not None
+        assert "failed too often" in last.error.message

@@ -10,7 +10,7 @@ from ipaddress import IPv4Address, IPv6Address
 import pytest
 from aiohttp.abc import ResolveResult
 
-from tenuto.egress import Allowances, EgressClient, NoAnswer, Request
+from tenuto.egress import Allowances, EgressClient, NoAnswer, Request, url_problem
 from tenuto.egress.lookups import Name
 from tests.kit.breadth import breadth
 
@@ -215,3 +215,8 @@ async def test_a_name_is_resolved_once_and_what_was_checked_is_connected_to(
     assert connected == ["93.184.216.34"]
     assert resolver.asked == ["rebound.example"] * 3  # again, since connecting failed
     await client.close()
+
+
+@pytest.mark.parametrize("host", ["web1", "payments-v2", "db.corp2", "10-0-0-1", "a0x1", "x.y1."])
+async def test_a_name_that_ends_with_a_digit_is_a_name(host: str) -> None:
+    assert url_problem(f"http://{host}/") is None

@@ -70,8 +70,15 @@ ORDER: Object = {
 }
 SHIPPING: Object = {
     "id": "shipping",
+    "options": {"searchable": ["input.to", "packed"]},
     "steps": [
-        {"stepId": "pack", "type": "TASK", "taskId": "check", "input": {"card": "{{ctx.input.to}}"}}
+        {
+            "stepId": "pack",
+            "type": "TASK",
+            "taskId": "check",
+            "input": {"card": "{{ctx.input.to}}"},
+            "outputVariable": "packed",
+        }
     ],
 }
 PLAIN: Object = {

@@ -25,6 +25,7 @@ from tests.encryption.stage import (
     tables_of,
     until_at,
 )
+from tests.engine.situations import until
 from tests.kit.hooks import receiver
 from tests.kit.postgres_database import fresh_database
 from tests.kit.waits import every_wait_has_looked_back
@@ -96,6 +97,35 @@ async def test_no_value_is_in_a_table_on_postgres() -> None:
 
         order = await _through(app, look)
         await _is_read(app, order)
+
+
+async def test_no_event_that_a_child_waits_for_is_stored_in_clear(tmp_path: Path) -> None:
+    """The definition of the child does not encrypt: its instance does, as its parent."""
+    folder = tmp_path / "store"
+    folder.mkdir()
+    child: Object = {
+        "id": "child",
+        "steps": [{"stepId": "wait", "type": "EVENT_WAIT", "eventPattern": "parcel.picked"}],
+    }
+    parent: Object = {
+        "id": "parent",
+        "options": {"encrypt": True},
+        "steps": [{"stepId": "a", "type": "SUB_WORKFLOW", "workflowId": "child"}],
+    }
+    async with app_on(f"sqlite:///{folder}/a.db", ring()) as app:
+        await app.deploy(child)
+        await app.deploy(parent)
+        started = await app.start("parent")
+
+        async def waits() -> bool:
+            terms = await app.engine.store.waits.terms("default", "parcel.picked")
+            return bool(terms)
+
+        await until(app, waits)
+        await every_wait_has_looked_back(app)
+        assert (await app.publish("parcel.picked", {"to": CANARY})).resumed == 1
+        assert CANARY in str(await asyncio.wait_for(started.result(), 60))
+    assert found_in(files_in(folder)) == []
 
 
 async def test_a_test_that_finds_nothing_would_find_plain_values(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import stat
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from tenuto import Tenuto
 from tenuto.encryption.codec import NoKeys
@@ -15,6 +16,9 @@ from tenuto.encryption.key_ring import KeyRing, new_key
 from tenuto.encryption.rotation import reencrypt, status
 from tenuto.encryption.secret_seals import SecretSeals
 from tenuto.encryption.settings import EncryptionSettings
+from tenuto.encryption.values import Values
+from tenuto.store.parts.inbox import Delivery
+from tests.store.situations import begin, turn
 
 VALUE = b"sk-live-51Hxyz"
 
@@ -83,3 +87,46 @@ async def test_secrets_are_encrypted_again_with_the_current_key(tmp_path: Path) 
         report = await reencrypt(store)
         assert (report.by_key, report.resealed, report.unreadable) == ({"k1": 1}, 1, {})
         assert await app.engine.vault.value("default", "KEY", destination=None) == VALUE.decode()
+
+
+@pytest.mark.asyncio
+async def test_a_key_stays_in_use_while_values_change_under_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process, which encrypts with the old key, is faster each time."""
+    old, new = new_key("old"), new_key("new")
+    url = f"sqlite:///{tmp_path}/a.db"
+    async with Tenuto(url, encryption=EncryptionSettings(keys=old.text)) as app:
+        await app.secrets.put("KEY", VALUE.decode())
+        await app.engine.store.sealed.use(["old"])
+    both = EncryptionSettings(keys=f"{new.text},{old.text}")
+    async with Tenuto(url, encryption=both) as app:
+        store = app.engine.store
+
+        async def overtaken(*_: object) -> int:
+            return 0
+
+        with monkeypatch.context() as patched:
+            patched.setattr(store.sealed, "replace", overtaken)
+            report = await reencrypt(store)
+        assert report.by_key["old"] == 1
+        assert await store.sealed.keys() == ["new", "old"]
+        assert (await reencrypt(store)).by_key == {"new": 1}
+        assert await store.sealed.keys() == ["new"]
+
+
+@pytest.mark.asyncio
+async def test_reasons_of_deliveries_are_encrypted_again(tmp_path: Path) -> None:
+    old, new = new_key("old"), new_key("new")
+    reason = Values(KeyRing([old])).sealed_text("it said so", b"i1")
+    refused = Delivery("e1", "i1", "a", "", "refused", reason=reason)
+    url = f"sqlite:///{tmp_path}/a.db"
+    both = EncryptionSettings(keys=f"{new.text},{old.text}")
+    async with Tenuto(url, encryption=both) as app:
+        store = app.engine.store
+        await store.turns.commit(turn("t1", replace(begin("i1"), deliveries=(refused,))))
+        assert (await status(store)).by_key == {"old": 1}
+        assert (await reencrypt(store)).by_key == {"new": 1}
+    async with Tenuto(url, encryption=EncryptionSettings(keys=new.text)) as app:
+        [found] = await app.engine.store.inbox.deliveries_to("i1")
+        assert found.reason == "it said so"

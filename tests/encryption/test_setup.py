@@ -15,10 +15,13 @@ from tenuto.encryption.key_ring import KeyRing, keys_in, new_key
 from tenuto.encryption.settings import EncryptionSettings
 from tenuto.encryption.setup import follow_keys, made_codec
 from tenuto.encryption.store import encrypt
-from tenuto.model.errors import InvalidInput
+from tenuto.model.errors import InvalidInput, StoreUnavailable
 from tenuto.store.memory import MemoryStore
+from tenuto.store.parts.mailbox import Mail
+from tenuto.store.parts.turns import MatchWrite, Turn
 from tenuto.testing.virtual_clock import VirtualClock, Wall
 from tenuto.testing.virtual_loop import VirtualLoop
+from tests.store.situations import NOON
 
 
 class Reversed:
@@ -115,4 +118,36 @@ def test_a_class_of_the_program_encrypts_instead() -> None:
 def test_a_codec_that_cannot_be_used_is_refused(name: str) -> None:
     with pytest.raises(EncryptionError) as refused:
         made_codec(EncryptionSettings(codec=name))
+    assert refused.value.code == "TEN-4125"
+
+
+class Failing(Reversed):
+    """A codec whose library raises errors of its own."""
+
+    def encrypt(self, plain: bytes, about: bytes) -> bytes:
+        raise RuntimeError(plain, about)
+
+    def decrypt(self, key_id: str, encrypted: bytes, about: bytes) -> bytes:
+        raise RuntimeError(key_id, encrypted, about)
+
+
+def test_what_a_class_of_the_program_raises_is_about_one_value() -> None:
+    codec = made_codec(EncryptionSettings(codec=f"{__name__}:Failing"))
+    sealed = made_codec(EncryptionSettings(codec=f"{__name__}:Reversed")).seal(b"plain", b"i")
+    with pytest.raises(CannotOpen) as closed:
+        codec.open(sealed, b"i")
+    assert closed.value.code == "TEN-4123"
+    with pytest.raises(EncryptionError) as refused:
+        codec.seal(b"plain", b"i")
+    assert refused.value.code == "TEN-4125"
+    assert refused.value.message == "the configured codec cannot encrypt: RuntimeError"
+
+
+def test_a_codec_that_fails_during_a_commit_makes_the_store_unavailable() -> None:
+    codec = made_codec(EncryptionSettings(codec=f"{__name__}:Failing"))
+    mail = Mail(id="m", instance_id="i", input=b"plain", created_at=NOON, is_sealed=True)
+    match = MatchWrite(event_id="e", mail=(mail,), deliveries=(), resumed=0, matched_at=NOON)
+    turn = Turn(id="t", process_id="p", at=NOON, matches=(match,))
+    with pytest.raises(StoreUnavailable) as refused:
+        asyncio.run(encrypt(MemoryStore(), codec).turns.commit(turn))
     assert refused.value.code == "TEN-4125"

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from tenuto.store.memory import MemoryStore
+from tenuto.store.parts.inbox import Delivery
 from tenuto.store.parts.sealed import SEALED_COLUMNS, Resealed
 from tenuto.store.protocol import Store
 from tests.store.situations import begin, entry, turn
 
 pytestmark = pytest.mark.asyncio
 
-MARKS = (b"\xc1TEN", b'{"$sealed":"')
+MARKS = (b"\xc1TEN", b'{"$sealed":"', b"$sealed:")
 ENTRIES = SEALED_COLUMNS[0]
 
 
@@ -57,3 +59,19 @@ async def test_a_value_is_replaced_while_it_is_the_old_one(store: Store) -> None
     assert await store.sealed.replace(ENTRIES, [change]) == 0
     [after] = await store.instances.entries("i1")
     assert after.payload == MARKS[0] + b"new"
+
+
+async def test_a_text_is_replaced_while_it_is_the_old_one(store: Store) -> None:
+    if isinstance(store, MemoryStore):
+        return
+    [reasons] = [column for column in SEALED_COLUMNS if column.is_text]
+    sealed = Delivery("e1", "i1", "a", "", "refused", reason="$sealed:b2xk")
+    plain = Delivery("e2", "i1", "a", "", "refused", reason="plain")
+    await store.turns.commit(turn("t1", replace(begin("i1"), deliveries=(sealed, plain))))
+    rows = await store.sealed.page(reasons, reasons.first, 10, MARKS)
+    assert [row.value for row in rows] == [b"$sealed:b2xk", None]
+    change = Resealed(rows[0].place, b"$sealed:b2xk", b"$sealed:bmV3")
+    assert await store.sealed.replace(reasons, [change]) == 1
+    assert await store.sealed.replace(reasons, [change]) == 0
+    found = await store.inbox.deliveries_to("i1")
+    assert {each.reason for each in found} == {"$sealed:bmV3", "plain"}

@@ -9,6 +9,7 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 
+from tenuto.model.failure import clipped
 from tenuto.model.json import JSON
 from tenuto.tasks.redactor import KEPT_SECONDS, Redactor, without_known_secrets
 
@@ -111,3 +112,18 @@ def test_values_are_forgotten_after_the_attempts_that_got_them() -> None:
     ticks.now += 50_000
     redactor.remember("us", "Y", "another")
     assert redactor.text("us", "new-value") == "[secret NEW]", "an attempt may still have it"
+
+
+@pytest.mark.parametrize("length", range(5, 14))
+def test_a_value_that_a_cut_has_divided_is_found_in_the_midst_of_a_text(length: int) -> None:
+    redactor = knowing("sk-live-51Hxyz")
+    text = clipped(f"Error: {'x' * 20}sk-live-51Hxyz", 27 + length) + " (line 1, column 2)"
+    shown = redactor.text("us", text)
+    assert "sk-li" not in shown
+    assert shown.endswith("x[secret K0]… (line 1, column 2)")
+
+
+def test_of_many_cuts_the_first_and_the_last_are_looked_at() -> None:
+    redactor = knowing("sk-live-51Hxyz")
+    text = "a sk-live…" + "and…" * 1_000 + "…51Hxyz"
+    assert redactor.text("us", text) == "a [secret K0]…" + "and…" * 1_000 + "…[secret K0]"

@@ -12,7 +12,7 @@ from tenuto.built_in.protocol import Call, Failed
 from tenuto.egress import Request
 from tenuto.egress.addresses import url_problem
 from tenuto.egress.request import LONGEST_URL, METHODS, Headers, headers_problem
-from tenuto.model.failure import INVALID_REQUEST, Failure
+from tenuto.model.failure import INVALID_REQUEST, Failure, clipped
 from tenuto.model.graph import Http
 from tenuto.model.json import JSON, Object, kind_of
 
@@ -122,7 +122,7 @@ def _has(headers: list[tuple[str, str]] | Headers, name: str) -> bool:
 
 
 def _shown(value: JSON) -> str:
-    return f"`{value[:40]}`" if isinstance(value, str) else kind_of(value)
+    return f"`{clipped(value, 40)}`" if isinstance(value, str) else kind_of(value)
 
 
 def _wrong(message: str) -> Failed:

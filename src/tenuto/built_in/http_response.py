@@ -13,11 +13,13 @@ from tenuto.egress import Answer, NoAnswer
 from tenuto.model.failure import (
     ADDRESS_REFUSED,
     CONNECTION_FAILED,
+    CUT,
     INVALID_REQUEST,
     INVALID_RESPONSE,
     TIMEOUT,
     TOO_LARGE,
     Failure,
+    clipped,
     status_code,
 )
 from tenuto.model.graph import Http
@@ -29,6 +31,7 @@ MOST_OF_A_FAILURE = 4_000
 _TRANSIENT = frozenset({408, 425, 429})
 _ITS_FAULT = range(500, 600)
 _OK = range(200, 300)
+_UNKNOWN = "\ufffd"
 _BOM = b"\xef\xbb\xbf"
 _SECONDS = re.compile(r"\d{1,9}\Z")
 _CHARSET = re.compile(r";\s*charset\s*=\s*\"?([\w.:-]+)", re.IGNORECASE)
@@ -94,7 +97,7 @@ def _refused(config: Http, answer: Answer, now: datetime) -> Failed:
         is_retried = status in config.retry_on
     else:
         is_retried = status in _TRANSIENT or status in _ITS_FAULT
-    details: Object = {"status": status, "body": _storable(_text(answer))}
+    details: Object = {"status": status, "body": _beginning(answer)}
     if (media := answer.header("content-type")) is not None:
         details["contentType"] = media
     reason = f" {answer.reason}" if answer.reason.isprintable() and answer.reason else ""
@@ -131,7 +134,7 @@ def _body(config: Http, answer: Answer) -> JSON:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise _not_json(answer, str(error)) from None
     if twice is not None:
-        raise _not_json(answer, f"an object has the key {twice[:100]!r} twice")
+        raise _not_json(answer, f"an object has the key {clipped(twice, 100)!r} twice")
     return value
 
 
@@ -139,8 +142,8 @@ def _not_json(answer: Answer, why: str) -> Failed:
     media = answer.header("content-type") or "without a content type"
     failure = Failure(
         code=INVALID_RESPONSE,
-        message=f"the response ({media[:100]}) is not JSON: {why}",
-        details={"status": answer.status, "body": _storable(_text(answer))},
+        message=f"the response ({clipped(media, 100)}) is not JSON: {why}",
+        details={"status": answer.status, "body": _beginning(answer)},
         retryable=False,
         was_done=True,
     )
@@ -158,6 +161,10 @@ def _text(answer: Answer) -> str:
         return answer.body.decode("utf-8", "replace")
 
 
-def _storable(text: str) -> str:
-    """The beginning of a text, as it can be kept with a failure."""
-    return text[:MOST_OF_A_FAILURE].replace("\0", "\ufffd")
+def _beginning(answer: Answer) -> str:
+    """The beginning of the body, as it can be kept with a failure."""
+    text = _text(answer)[:MOST_OF_A_FAILURE].replace("\0", _UNKNOWN)
+    if len(answer.body) < MOST_OF_A_FAILURE:
+        return text
+    # Of the last character there may be a part only.
+    return f"{text.rstrip(_UNKNOWN)}{CUT}"

@@ -7,13 +7,16 @@ from tenuto.core.cancelling import cancel_nodes, cancelled
 from tenuto.core.deciding import CANNOT_GO_ON, NOT_THIS_STATUS, Deciding, Rejection
 from tenuto.core.moments import Moments, UnknownCalendar
 from tenuto.core.reopening import held_back_by_end, left_open, reopened_by_retry
+from tenuto.core.task_input import GivenInput, known_input
 from tenuto.model.durations import iso
 from tenuto.model.edited import EditedInput
 from tenuto.model.effects import DropDeadLetters
 from tenuto.model.entries import NodeMoment, RetryRequested, StatusChanged
-from tenuto.model.graph import Executed, Loop
+from tenuto.model.graph import Executed, Http, Loop
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import RetryAsked
+from tenuto.model.json import JSON
+from tenuto.model.secret_place import origin_of
 from tenuto.model.status import NodeStatus, Status
 from tenuto.model.working_time import BusinessDuration
 
@@ -103,10 +106,35 @@ def _refuse(d: Deciding) -> Rejection | None:
 def _refuse_edit(
     d: Deciding, edited: EditedInput | None, reopened: list[NodeKey]
 ) -> Rejection | None:
-    """An edit must be for a task that runs again: nothing else would use it."""
-    if edited is None or (
-        edited.key in reopened and isinstance(d.plan[edited.step_id].node.config, Executed)
-    ):
+    """An edit must be for a task that runs again: nothing else would use it.
+
+    It may not send the secrets of a request elsewhere: they are for where the definition says.
+    """
+    if edited is None:
         return None
-    message = f"{edited.step_id} is no task that a retry runs again: its input cannot be edited"
+    config = d.plan[edited.step_id].node.config if edited.key in reopened else None
+    if not isinstance(config, Executed):
+        message = f"{edited.step_id} is no task that a retry runs again: its input cannot be edited"
+        return Rejection(code=CANNOT_GO_ON, message=message)
+    if not isinstance(config, Http) or _goes_there(known_input(d, edited.key, config), edited):
+        return None
+    message = f"the edited input would send the secrets of {edited.step_id} to another address"
     return Rejection(code=CANNOT_GO_ON, message=message)
+
+
+def _goes_there(known: GivenInput | None, edited: EditedInput) -> bool:
+    """Whether an edited request goes where the secrets of the known one go, if it has any."""
+    if known is None:
+        return False
+    if not known.secrets:
+        return True
+    before, now = _url_of(known.value), _url_of(edited.input)
+    if any(place.path == ("url",) for place in known.secrets):
+        # What follows a secret could be a part of its host.
+        return before == now
+    return origin_of(before) is not None and origin_of(before) == origin_of(now)
+
+
+def _url_of(request: JSON) -> str:
+    url = request.get("url") if isinstance(request, dict) else None
+    return url if isinstance(url, str) else ""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from msgspec import UNSET
+
 from tenuto.core.built_in import has_own_input
 from tenuto.core.deciding import Deciding
 from tenuto.core.scope import scope_of
-from tenuto.expr import CountedScope, Undefined
+from tenuto.expr import CountedScope, ExpressionError, Undefined
 from tenuto.model.graph import Executed, SubWorkflow
 from tenuto.model.ids import NodeKey
 from tenuto.model.json import JSON
@@ -30,3 +32,14 @@ def render_input(d: Deciding, key: NodeKey, config: Executed | SubWorkflow) -> G
     scope = CountedScope(scope_of(d.plan, d.state, seen_from), d.steps)
     value, secrets = d.plan.input_template(key.node, config).render_with_secrets(scope)
     return GivenInput(None if isinstance(value, Undefined) else value, secrets)
+
+
+def known_input(d: Deciding, key: NodeKey, config: Executed) -> GivenInput | None:
+    """The input that the attempts of a node had; None: it cannot be made again."""
+    node = d.state.nodes[key]
+    if node.input is not UNSET:
+        return GivenInput(node.input, node.secrets)
+    try:
+        return render_input(d, key, config)
+    except ExpressionError:
+        return None

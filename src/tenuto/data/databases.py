@@ -18,6 +18,7 @@ from tenuto.data.pool import IDLE_FOR, Pool
 from tenuto.data.protocol import Connection, Driver, SecretValues
 from tenuto.data.source import DataSource, Server
 from tenuto.model.failure import SECRET_NOT_ALLOWED, UNKNOWN_SECRET
+from tenuto.model.secret_place import is_destination
 from tenuto.ports import Clock, Timer
 
 MOST_POOLS: Final = 500
@@ -136,16 +137,17 @@ class Databases:
 
     async def _password(self, tenant: str, source: DataSource, server: Server) -> str:
         """The secret of a source, which may be for the source, or for its host alone."""
-        if source.secret_ref is None:
+        name = source.secret_ref
+        if name is None:
             return ""
-        try:
-            return await self._secrets.value(tenant, source.secret_ref, destination=source.id)
-        except QueryFailed as error:
-            if error.failure.code != SECRET_NOT_ALLOWED:
-                raise
-            shown = f"[{server.host}]" if ":" in server.host else server.host
-            host = f"{shown}:{server.port}"
-            return await self._secrets.value(tenant, source.secret_ref, destination=host)
+        if is_destination(source.id):
+            try:
+                return await self._secrets.value(tenant, name, destination=source.id)
+            except QueryFailed as error:
+                if error.failure.code != SECRET_NOT_ALLOWED:
+                    raise
+        shown = f"[{server.host}]" if ":" in server.host else server.host
+        return await self._secrets.value(tenant, name, destination=f"{shown}:{server.port}")
 
     def _file(self, tenant: str, source: DataSource) -> Driver:
         from tenuto.data.drivers.sqlite import SqliteDriver  # noqa: PLC0415

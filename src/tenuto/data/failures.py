@@ -17,6 +17,7 @@ from tenuto.model.failure import (
     TOO_MANY_ROWS,
     UNKNOWN_QUERY,
     Failure,
+    clipped,
 )
 from tenuto.model.json import JSON
 
@@ -28,29 +29,29 @@ _UNPRINTABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029]
 class QueryFailed(Exception):
     """A query did not succeed."""
 
-    def __init__(self, failure: Failure, *, is_database: bool = False) -> None:
-        """`is_database`: the database is at fault, which its breaker counts."""
+    def __init__(self, failure: Failure, *, is_well: bool | None = True) -> None:
+        """`is_well`: whether the database works, for its breaker; None: it was not asked."""
         super().__init__(failure.message)
         self.failure = failure
-        self.is_database = is_database
+        self.is_well = is_well
 
 
 def unavailable(message: str, *, retryable: bool = True) -> QueryFailed:
     """The database does not answer, or refuses to be used."""
     failure = Failure(code=DATABASE_UNAVAILABLE, message=message, retryable=retryable)
-    return QueryFailed(failure, is_database=retryable)
+    return QueryFailed(failure, is_well=not retryable)
 
 
 def too_slow(seconds: float) -> QueryFailed:
     """The statement was stopped."""
     message = f"the statement did not end within {seconds:g} s, and was stopped"
-    return QueryFailed(Failure(code=TIMEOUT, message=message), is_database=True)
+    return QueryFailed(Failure(code=TIMEOUT, message=message), is_well=False)
 
 
 def too_busy(seconds: float) -> QueryFailed:
     """Other statements of this process have all connections."""
     message = f"no connection of the data source (`maxConnections`) was free for {seconds:g} s"
-    return QueryFailed(Failure(code=TIMEOUT, message=message))
+    return QueryFailed(Failure(code=TIMEOUT, message=message), is_well=None)
 
 
 def refused(message: str, *, details: JSON = None, retryable: bool = False) -> QueryFailed:
@@ -93,7 +94,7 @@ def no_secret(code: str, message: str) -> QueryFailed:
     """The password of the data source is not given."""
     # Another process may have the key of one that cannot be read.
     retryable = code == SECRET_UNREADABLE
-    return QueryFailed(Failure(code=code, message=message, retryable=retryable))
+    return QueryFailed(Failure(code=code, message=message, retryable=retryable), is_well=None)
 
 
 def told(text: str, hidden: Collection[str]) -> str:
@@ -101,4 +102,4 @@ def told(text: str, hidden: Collection[str]) -> str:
     for each in sorted(hidden, key=len, reverse=True):
         if len(each) >= _SHORTEST_SECRET:
             text = text.replace(each, "…")
-    return _UNPRINTABLE.sub(" ", text).strip()[:_LONGEST]
+    return clipped(_UNPRINTABLE.sub(" ", text).strip(), _LONGEST)

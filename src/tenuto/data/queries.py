@@ -130,7 +130,7 @@ class QueryRunner:
             is_well = True
         except QueryFailed as error:
             # A database that refuses a statement works.
-            is_well = not error.is_database
+            is_well = error.is_well
             raise
         finally:
             self._gate.leave(passage, is_well=is_well)

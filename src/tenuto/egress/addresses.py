@@ -54,7 +54,7 @@ def host_problem(host: str) -> str | None:
     """Why the host of a URL is none, or is written so that programs read it differently."""
     if "%" in host:
         return f"{host} is not the name or the address of a host"
-    if ":" in host or not _NUMBER.search(host.rstrip(".").rpartition(".")[2]):
+    if ":" in host or not _NUMBER.match(host.rstrip(".").rpartition(".")[2]):
         return None
     return None if _PLAIN.match(host) else f"{host} is not an address as it is usually written"
 

@@ -7,7 +7,7 @@ encryption writes a class with the methods of `OwnCodec`, and names it in `encry
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
 
 from tenuto.encryption.envelope import brought, brought_parts, key_id_of
 from tenuto.encryption.errors import (
@@ -17,6 +17,11 @@ from tenuto.encryption.errors import (
     damaged,
     key_missing,
     no_keys,
+)
+
+_ADVICE: Final = (
+    "Name a class with key_id, encrypt(plain, about) and decrypt(key_id, encrypted, about); it is "
+    "made without arguments."
 )
 
 
@@ -101,7 +106,12 @@ class Brought:
         return (self._own.key_id,)
 
     def seal(self, plain: bytes, about: bytes) -> bytes:
-        return brought(self._own.key_id, self._own.encrypt(plain, about))
+        try:
+            return brought(self._own.key_id, self._own.encrypt(plain, about))
+        except Exception as error:
+            # What it writes may be about the value.
+            said = f"the configured codec cannot encrypt: {type(error).__name__}"
+            raise EncryptionError(said, code=BAD_CODEC, advice=_ADVICE) from error
 
     def open(self, sealed: bytes, about: bytes) -> bytes:
         parts = brought_parts(sealed)
@@ -112,7 +122,8 @@ class Brought:
             return self._own.decrypt(key_id, encrypted, about)
         except KeyError as error:
             raise _unknown(key_id) from error
-        except ValueError as error:
+        except Exception as error:
+            # Whatever a class of a program raises, it is about this value alone.
             raise damaged(key_id) from error
 
     def blind(self, value: bytes, about: bytes, key_id: str) -> str | None:  # noqa: ARG002
@@ -143,9 +154,4 @@ def _unknown(key_id: str) -> CannotOpen:
 
 
 def _bad(message: str) -> EncryptionError:
-    return EncryptionError(
-        message,
-        code=BAD_CODEC,
-        advice="Name a class with key_id, encrypt(plain, about) and decrypt(key_id, encrypted, "
-        "about); it is made without arguments.",
-    )
+    return EncryptionError(message, code=BAD_CODEC, advice=_ADVICE)

@@ -123,6 +123,20 @@ class Sealing:
             self._patterns[tenant] = known
         return known[1]
 
+    async def declare(self, waits: Iterable[WaitRow], now: datetime) -> None:
+        """Have events sealed that a sealed instance waits for, also where its definition does not.
+
+        Those that a definition with encryption waits for are declared before it is saved; a child
+        of a sealed instance may be of another one.
+        """
+        wanted = {(wait.tenant, wait.pattern) for wait in waits}
+        for tenant in {tenant for tenant, _ in wanted if not is_inbox_of_test_run(tenant)}:
+            patterns = {pattern for owner, pattern in wanted if owner == tenant}
+            new = patterns.difference(await self._patterns_of(tenant, now))
+            if new:
+                await self.raw.sealed.declare(tenant, sorted(new))
+                self.declared(tenant)
+
     async def tell_used(self) -> None:
         """Keep which keys encrypt, before anything is encrypted with one."""
         current = self.values.codec.current
@@ -177,16 +191,16 @@ class SealedTurns(_Around):
         return loaded
 
     async def _sealed(self, turn: Turn) -> Turn:
-        events = await self._events(turn.events, turn.at) if turn.events else turn.events
-        matches = turn.matches
-        if any(mail.is_sealed for match in matches for mail in match.mail):
-            matches = tuple(map(self._match, matches))
-        writes = turn.writes
-        if any(write.is_sealed or write.events or write.mail_sent for write in writes):
-            try:
+        events, matches, writes = turn.events, turn.matches, turn.writes
+        try:
+            if events:
+                events = await self._events(events, turn.at)
+            if any(mail.is_sealed for match in matches for mail in match.mail):
+                matches = tuple(map(self._match, matches))
+            if any(write.is_sealed or write.events or write.mail_sent for write in writes):
                 writes = tuple([await self._write(write, turn.at) for write in writes])
-            except EncryptionError as error:
-                raise _unavailable(error) from error
+        except EncryptionError as error:
+            raise _unavailable(error) from error
         if writes is turn.writes and events is turn.events and matches is turn.matches:
             return turn
         return replace(turn, writes=writes, events=events, matches=matches)
@@ -196,6 +210,8 @@ class SealedTurns(_Around):
             self._sealing.know(write.instance_id, sealed=write.is_sealed)
         if write.is_sealed:
             await self._sealing.tell_used()
+            if write.waits_opened:
+                await self._sealing.declare(write.waits_opened, now)
             sealed = self._values.sealed_write(write)
             if write.events:
                 sealed = replace(sealed, events=tuple(map(self._values.sealed_event, write.events)))

@@ -22,10 +22,12 @@ from tenuto.encryption.store import codec_of
 from tenuto.encryption.values import (
     BLINDED,
     SEALED_KEY,
+    SEALED_TEXT,
     SealedWait,
     Values,
     about_event,
     sealed_payload,
+    sealed_text,
 )
 from tenuto.model.secret_place import about as about_secret
 from tenuto.store.parts.sealed import SEALED_COLUMNS, Resealed, SealedColumn, SealedRow
@@ -35,7 +37,7 @@ PAGE: Final = 500
 """Rows that are read at once."""
 PASSES: Final = 3
 """A value that an engine changes meanwhile is read again, so many times at most."""
-MARKS: Final = (MARK, b'{"' + SEALED_KEY.encode() + b'":"')
+MARKS: Final = (MARK, b'{"' + SEALED_KEY.encode() + b'":"', SEALED_TEXT.encode())
 
 _encode = msgspec.json.Encoder().encode
 _decode_wait = msgspec.json.Decoder(SealedWait).decode
@@ -117,6 +119,7 @@ class _Run:
     async def reseal(self, column: SealedColumn, rows: list[SealedRow]) -> int:
         """Encrypt the values of a page again; returns how many."""
         changes: list[Resealed] = []
+        old: set[str] = set()
         for row in rows:
             key = _key_of(row)
             if key is None:
@@ -126,13 +129,17 @@ class _Run:
                 continue
             try:
                 changes.append(self._resealed(column, row))
+                old.add(key)
             except CannotOpen:
                 self.by_key[key] += 1
                 self.unreadable[key] += 1
         done = await self._store.sealed.replace(column, changes)
         self.by_key[self._current] += done
         self.resealed += done
-        self.overtaken += len(changes) - done
+        if done < len(changes):
+            # They may still have their old key: another process may encrypt with it.
+            self.overtaken += len(changes) - done
+            self.by_key.update(dict.fromkeys(old, len(changes) - done))
         return done
 
     def _resealed(self, column: SealedColumn, row: SealedRow) -> Resealed:
@@ -150,6 +157,11 @@ class _Run:
             of_secret = about_secret(row.tenant, row.about)
             plain = self._secrets.open(value, of_secret)
             return Resealed(row.place, value, codec.seal(plain, of_secret))
+        if column.name == "reasons":
+            plain = codec.open(sealed_text(value.decode()) or b"", about)
+            return Resealed(
+                row.place, value, self._values.sealed_text(plain.decode(), about).encode()
+            )
         if column.name == "letter_errors":
             plain = codec.open(value[value.index(MARK) :], about)
             return Resealed(row.place, value, self._values.sealed_error(plain, about))
@@ -194,6 +206,8 @@ def _key_of(row: SealedRow) -> str | None:
         return None
     if value.startswith(MARKS[1]):
         value = sealed_payload(msgspec.json.decode(value)) or b""
+    elif value.startswith(MARKS[2]):
+        value = sealed_text(value.decode()) or b""
     at = value.find(MARK)
     return None if at < 0 else key_id_of(value[at:])
 

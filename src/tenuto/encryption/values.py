@@ -34,7 +34,8 @@ BLINDED: Final = "~"
 """Begins the paths of terms whose values are blinded; the key id and the paths follow."""
 SEALED_KEY: Final = "$sealed"
 """The only name in the payload of an event that is stored sealed."""
-_TEXT: Final = "$sealed:"
+SEALED_TEXT: Final = "$sealed:"
+"""Begins a text that is stored sealed."""
 _WITH_MESSAGES: Final = frozenset({"NODE_FAILED", "COMPENSATION_FAILED"})
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
@@ -72,15 +73,16 @@ class Values:
         return self.codec.open(value, about)
 
     def sealed_text(self, text: str, about: bytes) -> str:
-        return _TEXT + base64.b64encode(self.codec.seal(text.encode(), about)).decode()
+        return SEALED_TEXT + base64.b64encode(self.codec.seal(text.encode(), about)).decode()
 
     def opened_text(self, text: str | None, about: bytes) -> str | None:
         """A text, sealed or not; None for one that cannot be opened."""
-        if text is None or not text.startswith(_TEXT):
+        if text is None or not text.startswith(SEALED_TEXT):
             return text
+        sealed = sealed_text(text)
         try:
-            return self.codec.open(base64.b64decode(text[len(_TEXT) :]), about).decode()
-        except (CannotOpen, binascii.Error):
+            return None if sealed is None else self.codec.open(sealed, about).decode()
+        except CannotOpen:
             return None
 
     # -- logs
@@ -271,7 +273,7 @@ class Values:
 
     def opened_delivery(self, delivery: Delivery) -> Delivery:
         reason = delivery.reason
-        if reason is None or not reason.startswith(_TEXT):
+        if reason is None or not reason.startswith(SEALED_TEXT):
             return delivery
         return delivery._replace(reason=self.opened_text(reason, delivery.instance_id.encode()))
 
@@ -315,6 +317,14 @@ def sealed_payload(payload: JSON) -> bytes | None:
     except (binascii.Error, ValueError):
         return None
     return sealed if is_sealed(sealed) else None
+
+
+def sealed_text(text: str) -> bytes | None:
+    """The sealed bytes in a text that is stored sealed; None if they are damaged."""
+    try:
+        return base64.b64decode(text[len(SEALED_TEXT) :])
+    except (binascii.Error, ValueError):
+        return None
 
 
 def about_event(tenant: str, id: str) -> bytes:

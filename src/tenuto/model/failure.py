@@ -120,3 +120,12 @@ class Cancellation(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=Tr
     source: Source
     should_compensate: bool
     event_id: str | None = None
+
+
+CUT = "…"
+"""What stands where a text was cut: by it the values of secrets are found that the cut divided."""
+
+
+def clipped(text: str, most: int) -> str:
+    """A text of at most so many characters, and a mark where it was cut."""
+    return text if len(text) <= most else f"{text[:most]}{CUT}"

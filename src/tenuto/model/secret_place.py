@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
+from urllib.parse import urlsplit
 
 from msgspec import Struct
 
@@ -43,6 +44,25 @@ def secret_name(expression: str) -> str | None:
 def about(tenant: str, name: str) -> bytes:
     """What the value of a secret is sealed for: it opens for no other tenant, and no other name."""
     return f"secret\n{tenant}\n{name}".encode()
+
+
+def is_destination(source_id: str) -> bool:
+    """Whether a destination that is this text may mean a data source: one like a host is a host.
+
+    Else a data source with the name of a host would get the secrets that are for that host.
+    """
+    return "." not in source_id and ":" not in source_id
+
+
+def origin_of(url: str) -> tuple[str, str] | None:
+    """The scheme and the authority of a URL; None where parsers may read it in several ways."""
+    if any(each <= " " or each == "\\" for each in url):
+        return None
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return None
+    return (parts.scheme, parts.netloc.lower()) if parts.netloc else None
 
 
 def reference(name: str) -> str:

@@ -7,7 +7,7 @@ from datetime import timedelta
 import msgspec
 
 from tenuto.model import failure
-from tenuto.model.failure import Failure
+from tenuto.model.failure import Failure, clipped
 from tenuto.model.json import JSON
 from tenuto.sandbox.messages import OUT_OF_MEMORY, Ended, Thrown
 from tenuto.sandbox.outcomes import ConsoleLine, Limits
@@ -15,6 +15,7 @@ from tenuto.tasks.failures import PROCESS_DIED, storable
 
 _LINE_OVERHEAD = 16
 _MOST_MESSAGE = 4_000
+_MOST_NAME = 200
 _LEVELS = frozenset({"debug", "error", "info", "warning"})
 _lines = msgspec.json.Decoder(list[tuple[str, float, str]]).decode
 
@@ -49,7 +50,7 @@ def of_death(reason: str) -> Ended:
 def failure_of(ended: Ended, limits: Limits) -> Failure:
     """Why a call has no result. A retry helps only where another process, or time, might."""
     thrown = ended.thrown or Thrown(name="", message="")
-    said = storable(thrown.message[:_MOST_MESSAGE])
+    said = storable(clipped(thrown.message, _MOST_MESSAGE))
     match ended.code:
         case failure.TIMEOUT:
             message = f"the code did not end within {limits.time.total_seconds():g} s"
@@ -103,7 +104,7 @@ def lines_of(ended: Ended, most: int) -> tuple[tuple[ConsoleLine, ...], int]:
 
 
 def _thrown(code: str, thrown: Thrown, said: str, *, retryable: bool) -> Failure:
-    name = storable(thrown.name[:200])
+    name = storable(clipped(thrown.name, _MOST_NAME))
     message = f"{name}: {said}" if name and said else name or said or "it has no text"
     details: dict[str, JSON] = {"name": name, "message": said}
     if thrown.place is not None:
@@ -111,5 +112,5 @@ def _thrown(code: str, thrown: Thrown, said: str, *, retryable: bool) -> Failure
         message += f" (line {line}, column {column})"
         details |= {"line": line, "column": column}
     if thrown.stack:
-        details["stack"] = storable(thrown.stack[:_MOST_MESSAGE])
+        details["stack"] = storable(clipped(thrown.stack, _MOST_MESSAGE))
     return Failure(code=code, message=message, details=details, retryable=retryable)

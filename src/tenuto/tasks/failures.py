@@ -5,7 +5,14 @@ from __future__ import annotations
 import traceback
 
 from tenuto.model.errors import TaskError
-from tenuto.model.failure import CANCELLED, HEARTBEAT_TIMEOUT, TIMEOUT, Failure
+from tenuto.model.failure import (
+    CANCELLED,
+    CUT,
+    HEARTBEAT_TIMEOUT,
+    TIMEOUT,
+    Failure,
+    clipped,
+)
 from tenuto.model.json import JSON
 from tenuto.tasks.output import Unusable, to_json
 
@@ -92,11 +99,11 @@ def _traceback(error: BaseException) -> str:
     except Exception:  # noqa: BLE001 - it asks the exception for its text
         return ""
     # The innermost frames and the message are at the end.
-    return storable(text if len(text) <= _TRACEBACK_LENGTH else f"…{text[-_TRACEBACK_LENGTH:]}")
+    return storable(text if len(text) <= _TRACEBACK_LENGTH else f"{CUT}{text[-_TRACEBACK_LENGTH:]}")
 
 
 def _clip(text: str, length: int) -> str:
-    return storable(text if len(text) <= length else f"{text[:length]}…")
+    return storable(clipped(text, length))
 
 
 def storable(text: str) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 from weakref import WeakSet
 
+from tenuto.model.failure import CUT
 from tenuto.model.json import JSON
 from tenuto.tasks.secret_forms import forms_of, pattern_of
 
@@ -22,8 +23,8 @@ MOST_VALUES: Final = 10_000
 """Values that are known at once; beyond that those go first that would be forgotten first."""
 _LEAST_CUT: Final = 4
 """Characters of a value at the end of a text that was cut there."""
-_CUT: Final = "…"
-"""What stands where a text was cut."""
+_MOST_CUTS: Final = 16
+"""Marks of cuts that are looked at, from the beginning of a text, and from its end."""
 HIDDEN: Final = "[secret]"
 
 
@@ -156,12 +157,7 @@ class _Known:
     def text(self, text: str) -> str:
         finder = self._made
         text = finder.pattern.sub(lambda found: finder.names[found[0]], text)
-        # A text that was cut may end, or begin, in the middle of a value.
-        if text.endswith(_CUT):
-            text = _without_end(text.removesuffix(_CUT), finder) + _CUT
-        if text.startswith(_CUT):
-            text = _CUT + _without_beginning(text.removeprefix(_CUT), finder)
-        return text
+        return text if CUT not in text else _without_parts(text, finder)
 
     def value(self, value: JSON) -> JSON:
         """A JSON value; what has no secret in it is not copied."""
@@ -192,6 +188,18 @@ class _Known:
             }
             finder = self._finder = _Finder(pattern_of(names), names)
         return finder
+
+
+def _without_parts(text: str, finder: _Finder) -> str:
+    """A text without the parts of values beside marks of cuts."""
+    first = text.split(CUT, _MOST_CUTS)
+    parts = [*first[:-1], *first[-1].rsplit(CUT, _MOST_CUTS)]
+    last = len(parts) - 1
+    for place, part in enumerate(parts):
+        if place < last:
+            part = _without_end(part, finder)  # noqa: PLW2901 - then its beginning
+        parts[place] = _without_beginning(part, finder) if place > 0 else part
+    return CUT.join(parts)
 
 
 def _without_end(text: str, finder: _Finder) -> str:

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from tenuto.built_in.protocol import Executors
 from tenuto.model.effects import StartAttempt
 from tenuto.model.errors import StoreUnavailable
-from tenuto.model.failure import UNKNOWN_TASK, Failure
+from tenuto.model.failure import SECRET_UNREADABLE, UNKNOWN_TASK, Failure
 from tenuto.model.inputs import TaskFailed, TaskSucceeded
 from tenuto.model.json import JSON
 from tenuto.model.policy import DEFAULT_CANCEL_GRACE, OUTAGE_RETRY_SECONDS, Limits
@@ -181,6 +181,11 @@ class Runner:
             except StoreUnavailable:
                 # It has not begun, so that its time does not count.
                 await self._clock.sleep(OUTAGE_RETRY_SECONDS)
+            except Exception as error:  # noqa: BLE001 - logged with its traceback
+                # No time-out would end it: it has not begun.
+                _log.exception("the secrets of an attempt are not filled in")
+                said = f"its secrets cannot be filled in: {type(error).__name__}"
+                filled = Failure(code=SECRET_UNREADABLE, message=said)
         if attempt.is_settled:
             return
         del self._filling[attempt.key]

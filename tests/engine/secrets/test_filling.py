@@ -369,3 +369,20 @@ async def test_a_whole_url_may_be_a_secret_and_a_part_of_a_host_may_not() -> Non
     assert await code("https://a.{{secrets.URL}}/x", 10) == "SECRET_NOT_ALLOWED"
     assert "hooks.example.com/" in await code("https://hooks.example.com/{{secrets.URL}}", 26)
     assert await code("https://evil.example.com/{{secrets.URL}}", 25) == "SECRET_NOT_ALLOWED"
+
+
+async def test_an_attempt_whose_secrets_cannot_be_filled_in_fails(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def call(given: Object) -> Object:
+        return given
+
+    def broken(*_: object) -> bytes:
+        raise RuntimeError(VALUE)
+
+    async with Tenuto(tasks=registry(call)) as app:
+        await app.secrets.put("KEY", VALUE)
+        monkeypatch.setattr(app.engine.vault, "seals", type("Seals", (), {"open": broken})())
+        output, _ = await run(app, flow(AUTH, retry={"maxAttempts": 1}))
+    said = "its secrets cannot be filled in: RuntimeError"
+    assert output == {"code": "SECRET_UNREADABLE", "message": said}

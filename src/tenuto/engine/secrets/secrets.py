@@ -25,7 +25,7 @@ from tenuto.model.failure import (
 from tenuto.model.graph import BuiltIn, DataQuery, Http
 from tenuto.model.inputs import TaskFailed, TaskSucceeded
 from tenuto.model.json import JSON
-from tenuto.model.secret_place import fill_in, names_of
+from tenuto.model.secret_place import fill_in, is_destination, names_of
 from tenuto.model.task_logs import LogChunk
 from tenuto.tasks.secrets import FilledInput
 
@@ -156,7 +156,8 @@ class Secrets:
             case Http():
                 return _host_of(await self._with_url(tenant, order))
             case DataQuery() if self._source_of is not None:
-                return await self._source_of(tenant, config.data_query_id)
+                source_id = await self._source_of(tenant, config.data_query_id)
+                return source_id if source_id is not None and is_destination(source_id) else None
             case _:
                 return None
 

@@ -533,11 +533,13 @@ class Draft(Struct, eq=False):
         self._found_by = found_by(self.held.plan, state, known)
         if known is not None and self._found_by[1:] == known[1:]:
             return None
+        # Values that its definition does not encrypt are encrypted all the same, as its parent's.
+        is_parents = self.held.is_sealed and not self.held.plan.encrypts
         return Searchable(
             tenant=self.held.tenant,
             definition_id=state.definition_id,
             created_at=state.created_at,
-            terms=self._found_by.terms,
+            terms=() if is_parents else self._found_by.terms,
             marks=self._found_by.marks,
         )
 

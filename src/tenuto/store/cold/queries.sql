@@ -869,6 +869,25 @@ WHERE number > :after_number ORDER BY number LIMIT :limit;
 UPDATE tenuto.webhook_deliveries SET body = :new
 WHERE number = :number AND body = :old RETURNING 1;
 
+-- name: sealed_reasons
+-- A page of rows that may have an encrypted value.
+SELECT
+    instance_id, node, iteration, arm, event_id, '', instance_id,
+    CASE WHEN substr(reason, 1, 8) = :mark THEN reason END
+FROM tenuto.event_deliveries
+WHERE
+    (instance_id, node, iteration, arm, event_id)
+    > (:after_instance_id, :after_node, :after_iteration, :after_arm, :after_event_id)
+ORDER BY instance_id, node, iteration, arm, event_id LIMIT :limit;
+
+-- name: put_sealed_reasons
+-- Replace an encrypted value, if it is still the old one.
+UPDATE tenuto.event_deliveries SET reason = :new
+WHERE
+    instance_id = :instance_id AND node = :node AND iteration = :iteration
+    AND arm = :arm AND event_id = :event_id AND reason = :old
+RETURNING 1;
+
 -- name: sealed_lines
 -- A page of rows that may have an encrypted value.
 SELECT

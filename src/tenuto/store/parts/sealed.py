@@ -13,6 +13,9 @@ from tenuto.store.marks import writes
 Place: TypeAlias = tuple[str | int, ...]
 """The key of a row, by which pages are ordered."""
 
+Marks: TypeAlias = tuple[bytes, bytes, bytes]
+"""How encrypted bytes, encrypted JSON and encrypted texts begin."""
+
 _OF_KEYS: Final = ""
 """In place of a tenant: marks of keys are of no tenant."""
 
@@ -28,6 +31,8 @@ class SealedColumn(NamedTuple):
     key: tuple[str, ...]
     first: Place
     """Before the key of every row."""
+    is_text: bool = False
+    """Whether its values are texts."""
 
 
 SEALED_COLUMNS: Final = (
@@ -71,6 +76,14 @@ SEALED_COLUMNS: Final = (
     ),
     SealedColumn("events", "sealed_events", "put_sealed_events", ("number",), (0,)),
     SealedColumn("postings", "sealed_postings", "put_sealed_postings", ("number",), (0,)),
+    SealedColumn(
+        "reasons",
+        "sealed_reasons",
+        "put_sealed_reasons",
+        ("instance_id", "node", "iteration", "arm", "event_id"),
+        ("", "", "", "", ""),
+        is_text=True,
+    ),
     SealedColumn(
         "lines",
         "sealed_lines",
@@ -156,11 +169,11 @@ class Sealed(ColdPart):
         await self._unmark("missed", key_id)
 
     async def page(
-        self, column: SealedColumn, after: Place, limit: int, marks: tuple[bytes, bytes]
+        self, column: SealedColumn, after: Place, limit: int, marks: Marks
     ) -> list[SealedRow]:
         """The next rows of a column; values that do not begin with one of the marks are left out.
 
-        `marks`: of encrypted bytes, and of encrypted JSON.
+        `marks`: of encrypted bytes, of encrypted JSON, and of encrypted texts.
         """
         which: dict[str, object] = {
             f"after_{name}": value for name, value in zip(column.key, after, strict=True)
@@ -168,7 +181,10 @@ class Sealed(ColdPart):
         which |= {"limit": limit, **_marks_of(column, marks)}
         found = await looked_for(self._port.rows(column.page, which), nothing=[])
         width = len(column.key)
-        return [SealedRow(tuple(row[:width]), *row[width:]) for row in found]
+        rows = [SealedRow(tuple(row[:width]), *row[width:]) for row in found]
+        if not column.is_text:
+            return rows
+        return [row._replace(value=_as_bytes(row.value)) for row in rows]
 
     @writes
     async def replace(self, column: SealedColumn, changes: Sequence[Resealed]) -> int:
@@ -180,7 +196,10 @@ class Sealed(ColdPart):
             replaced = 0
             for change in sorted(changes):
                 which: dict[str, object] = dict(zip(column.key, change.place, strict=True))
-                which |= {"old": change.old, "new": change.new}
+                if column.is_text:
+                    which |= {"old": change.old.decode(), "new": change.new.decode()}
+                else:
+                    which |= {"old": change.old, "new": change.new}
                 if column.name == "waits":
                     which |= {"term_paths": change.terms[0], "term_values": change.terms[1]}
                 replaced += len((yield Ask(column.put, which)))
@@ -205,8 +224,14 @@ class Sealed(ColdPart):
         await self._port.write_beside("remove_encryption_mark", which)
 
 
-def _marks_of(column: SealedColumn, marks: tuple[bytes, bytes]) -> dict[str, bytes]:
-    """The first bytes of encrypted values of a column; those of errors are in the midst of them."""
+def _as_bytes(value: str | bytes | None) -> bytes | None:
+    return value.encode() if isinstance(value, str) else value
+
+
+def _marks_of(column: SealedColumn, marks: Marks) -> dict[str, bytes | str]:
+    """How encrypted values of a column begin; the mark of errors is in the midst of them."""
     if column.name == "letter_errors":
         return {}
+    if column.is_text:
+        return {"mark": marks[2].decode()}
     return {"mark": marks[1] if column.name == "events" else marks[0]}
