@@ -466,12 +466,12 @@ def retried_step(do: Do, id: str) -> str:
 
 def test_masked_values_that_are_shown_have_lines_at_the_server(do: Do) -> None:
     id = started(do, "wait", {"orderId": "revealed", "password": "hunter22"})
-    target = f"/api/v1/instances/{id}/history"
+    target = f"/api/v1/instances/{id}/snapshot"
     assert "hunter22" not in do("show", id).out
     assert do("audit", "list", "--target", target, "-o", "json").json["items"] == []
     assert "hunter22" in do("show", id, "--reveal").out
     [line] = do("audit", "list", "--target", target, "-o", "json").json["items"]
-    assert (line["action"], line["after"]) == ("get_history", {"revealed": True})
+    assert (line["action"], line["after"]) == ("get_snapshot", {"revealed": True})
 
 
 @contextmanager
@@ -546,16 +546,53 @@ def test_keys_that_lock_out_and_keys_that_cannot_show_are_told() -> None:
         assert (ended.code, "workflows:read" in ended.err) == (6, True)
 
 
-@pytest.mark.parametrize("words", ["--step twice", "--history"])
-def test_the_log_is_asked_for_once(do: Do, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    id = started(do, "double", {"number": 1})
-    asked: list[str] = []
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[Ask]:
+    """The requests that commands send."""
+    found: list[Ask] = []
     send = Connection.send
 
     async def counted(connection: Connection, ask: Ask) -> Answered:
-        asked.append(ask.path)
+        found.append(ask)
         return await send(connection, ask)
 
     monkeypatch.setattr(Connection, "send", counted)
+    return found
+
+
+@pytest.mark.parametrize("words", ["--step twice", "--history"])
+def test_the_log_is_asked_for_once(do: Do, words: str, asked: list[Ask]) -> None:
+    id = started(do, "double", {"number": 1})
+    asked.clear()
     assert do("show", id, *words.split(), "-o", "json").code == 0
-    assert sum(path.endswith("/history") for path in asked) == 1
+    assert sum(each.path.endswith("/history") for each in asked) == 1
+
+
+@pytest.mark.parametrize("words", ["show", "show -o json", "explain"])
+def test_an_instance_is_shown_without_its_log(do: Do, words: str, asked: list[Ask]) -> None:
+    """A log may have 100,000 entries: the server has folded it."""
+    id = started(do, "wait", {"orderId": "x" * 20_000})
+    command, *options = words.split()
+    ended = do(command, id, *options)
+    assert ended.code == 0
+    assert "WAITING_FOR_EVENT" in ended.out
+    assert not [each for each in asked if each.path.endswith("/history")]
+
+
+def test_what_the_server_folded_is_what_is_folded_here(do: Do) -> None:
+    for id in (started(do, "wait", {"orderId": "x" * 20_000}), started(do, "refuse", {})):
+        here = do("show", id, "--history", "-o", "json").json
+        here.pop("history")
+        assert do("show", id, "-o", "json").json == here
+
+
+@pytest.mark.parametrize("tail", [0, 1, 3, 50])
+def test_the_end_of_a_log_is_read_from_its_end(do: Do, tail: int, asked: list[Ask]) -> None:
+    id = started(do, "wait", {"orderId": 3})
+    whole = do("history", id, "-o", "json").out.splitlines()
+    asked.clear()
+    assert do("history", id, "--tail", str(tail), "-o", "json").out.splitlines() == (
+        whole[-tail:] if tail else []
+    )
+    assert sum(each.path.endswith("/history") for each in asked) == 1
+    assert not [each for each in asked if each.path.endswith(id)], "it is not folded"

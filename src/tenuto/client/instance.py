@@ -69,15 +69,32 @@ class RemoteInstance:
         kind = cast('Literal["table", "chart", "number", "text"]', widget_type)
         return await self._operations.shape_widget(self.id, widget_type=kind, widget_config=config)
 
-    async def history(self, after: int = 0) -> list[Object]:
-        """Its log after the entry of number `after`, oldest first."""
+    async def history(self, after: int = 0, *, last: int | None = None) -> list[Object]:
+        """Its log after the entry of number `after`, oldest first; at most the `last` entries."""
         items: list[Object] = []
+        if last is not None:
+            return await self._newest(after, last)
         while True:
             page = await self._operations.get_history(self.id, after=after, limit=_PAGE)
             items += page.items
             if page.next_cursor is None:
                 return items
             after = int(page.next_cursor)
+
+    async def _newest(self, after: int, count: int) -> list[Object]:
+        """The newest entries after one, oldest first: they are read from the end."""
+        items: list[Object] = []
+        cursor: int | None = None
+        while len(items) < count:
+            limit = min(count - len(items), _PAGE)
+            page = await self._operations.get_history(
+                self.id, cursor=cursor, order="desc", limit=limit
+            )
+            items += [each for each in page.items if int(str(each["seq"])) > after]
+            if page.next_cursor is None or int(page.next_cursor) <= after + 1:
+                break
+            cursor = int(page.next_cursor)
+        return items[::-1]
 
     async def logs(
         self, step: str | None = None, *, iteration: str | None = None, attempt: int | None = None
