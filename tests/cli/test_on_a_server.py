@@ -217,7 +217,8 @@ def test_what_is_followed_is_told_by_the_server_and_not_asked_for(
 
 
 @pytest.mark.parametrize(
-    "words", [("history", "-f"), ("run", "--follow", "--timeout", "60", "--instance")]
+    "words",
+    [("history", "-f"), ("logs", "-f"), ("run", "--follow", "--timeout", "60", "--instance")],
 )
 def test_who_follows_is_not_sent_away_by_a_restart(
     do: Do, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
