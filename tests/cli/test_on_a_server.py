@@ -18,6 +18,7 @@ from tenuto.cli import doctor
 from tenuto.cli.commands import app
 from tenuto.client.connection import Answered, Ask, Connection
 from tenuto.model.errors import StoreUnavailable
+from tenuto.model.status import Status, read_status
 from tests.api.conftest import DOUBLE, REFUSE, WAIT, served
 from tests.cli.conftest import Ended
 from tests.client.strangers import AWAY, STARTED, Answer, answering, reply
@@ -597,3 +598,49 @@ def test_the_end_of_a_log_is_read_from_its_end(do: Do, tail: int, asked: list[As
     )
     assert sum(each.path.endswith("/history") for each in asked) == 1
     assert not [each for each in asked if each.path.endswith(id)], "it is not folded"
+
+
+NEWER = {
+    "id": "01a1ec57-752f-7795-b9c4-b46e0af0aae1",
+    "workflowDefinitionId": "order",
+    "definitionVersion": 1,
+    "status": "HIBERNATING",
+    "correlationId": None,
+    "currentSteps": [],
+    "priority": 0,
+    "deadline": None,
+    "createdAt": "2026-11-16T20:31:00Z",
+    "updatedAt": "2026-11-16T20:31:00Z",
+    "startedAt": None,
+    "completedAt": None,
+    "tenant": "default",
+    "rootId": "01a1ec57-752f-7795-b9c4-b46e0af0aae1",
+}
+EXPLAINED = {"instanceId": NEWER["id"], "status": "HIBERNATING", "summary": "deep", "causes": []}
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["list", "list -o json", "list -o csv", "explain @last", "pause @last", "cancel @last --yes"],
+)
+def test_a_status_of_a_newer_server_is_shown_as_its_name(do: Do, words: str) -> None:
+    def answer(head: str, _: bytes) -> bytes:
+        path = head.split()[1]
+        if path.endswith("/explain"):
+            return reply(200, EXPLAINED)
+        if path.endswith(("/pause", "/cancel")):
+            return reply(200, {"instanceId": NEWER["id"], "status": "HIBERNATING"})
+        return reply(200, {"items": [NEWER], "nextCursor": None})
+
+    with a_stranger(answer) as url:
+        ended = do(*words.split(), TENUTO_SERVER=url)
+    assert ended.code == 0, ended.err
+    assert "HIBERNATING" in ended.out + ended.err
+
+
+def test_a_status_of_a_newer_program_is_no_status_of_this_one() -> None:
+    newer = read_status("HIBERNATING")
+    assert (newer.value, str(newer), newer.is_final) == ("HIBERNATING", "HIBERNATING", False)
+    assert [read_status(each.value) for each in Status] == list(Status)
+    with pytest.raises(ValueError, match="HIBERNATING"):
+        Status("HIBERNATING")

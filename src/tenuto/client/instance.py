@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, Final, Literal, cast
 
 import msgspec
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Struct, UnsetType, field
 
 from tenuto.client.live_feed import changes_of
 from tenuto.client.operations import Operations
@@ -15,7 +15,7 @@ from tenuto.model.edited import EditedInput
 from tenuto.model.errors import WorkflowCancelled, WorkflowFailed
 from tenuto.model.failure import Cancellation, LastError
 from tenuto.model.json import JSON, Given, Object
-from tenuto.model.status import Status
+from tenuto.model.status import Status, read_status
 from tenuto.workspace.values import Page
 
 _LONGEST_WAIT: Final = 30.0
@@ -24,10 +24,14 @@ _PAGE: Final = 1_000
 
 
 class _Outcome(Struct, frozen=True, kw_only=True, rename="camel"):
-    status: Status
+    status_name: str = field(name="status")
     output: Any
     last_error: LastError | None
     cancellation: Cancellation | None
+
+    @property
+    def status(self) -> Status:
+        return read_status(self.status_name)
 
 
 class RemoteInstance:
@@ -42,7 +46,7 @@ class RemoteInstance:
 
     async def status(self) -> Status:
         """Its status now."""
-        return Status(str((await self.details())["status"]))
+        return read_status(str((await self.details())["status"]))
 
     async def state(self) -> Object:
         """Its input, variables, steps and open waits."""

@@ -277,7 +277,7 @@ def _from_snapshot(blank: Held, found: Object) -> Held:
     try:
         kept = {row.seq: from_row(row) for row in rows}
         state = decode(msgspec.json.encode(found["snapshot"]), kept)
-    except UnknownEntry as error:
+    except (UnknownEntry, msgspec.MsgspecError) as error:
         raise _newer(error) from None
     return Held(state, blank.plan, blank.tenant)
 

@@ -618,8 +618,8 @@ async def _say_what_to_do(backend: Backend, shown: Summary, explained: Object) -
 async def _warnings(backend: Backend, explained: Object) -> list[Advice]:
     """That nothing works on an instance, or on a task of it."""
     from tenuto.cli.views.idle import if_idle, if_not_taken
-    from tenuto.model.status import Status
+    from tenuto.model.status import read_status
 
-    if Status(str(explained["status"])).is_final:
+    if read_status(str(explained["status"])).is_final:
         return []
     return await if_idle(backend) or if_not_taken(explained, backend.flag)
