@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tenuto import TaskError
 from tenuto.api.config import ServiceConfig, ShownSetting
 from tenuto.model.json import JSON, Object
 from tests.api.conftest import DOUBLE, REFUSE, Serve, until
@@ -38,6 +39,44 @@ async def test_failures_and_dead_letters_need_attention_and_successes_do_not(ser
         assert item["code"]
         assert groups["deadLetter"]["items"][0]["stepId"] == "reserve"
         assert groups["failed"]["hasMore"] is False
+
+
+@pytest.mark.asyncio
+async def test_what_failed_needs_no_attention_once_it_was_run_again_or_retried(
+    serve: Serve,
+) -> None:
+    """The rerun is listed itself where it failed."""
+    is_down = True
+
+    async def flaky() -> None:
+        if is_down:
+            raise TaskError("DOWN", "not now", retryable=False)
+
+    step = {"stepId": "a", "type": "TASK", "taskId": "flaky"}
+    async with serve() as call:
+        call.app.task(flaky)
+        await call.post("/workflows", {"id": "flaky", "steps": [step]})
+
+        async def run(path: str) -> str:
+            id = str((await call.post(path, {})).json["instanceId"])
+            await call.app.engine.final_state(id)
+            return id
+
+        async def failed() -> set[str]:
+            groups = (await call.get("/attention")).json["groups"]
+            found = [each["items"] for each in groups if each["kind"] == "failed"]
+            return {item["instanceId"] for items in found for item in items}
+
+        first, second = [await run("/workflows/flaky/start") for _ in range(2)]
+        assert await failed() == {first, second}
+        again = await run(f"/instances/{first}/rerun")
+        assert await failed() == {again, second}
+        is_down = False
+        await run(f"/instances/{again}/rerun")
+        assert await failed() == {second}
+        await call.post(f"/instances/{second}/retry", {})
+        await call.app.engine.final_state(second)
+        assert await failed() == set()
 
 
 @pytest.mark.asyncio

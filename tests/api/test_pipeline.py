@@ -129,7 +129,7 @@ async def test_an_instance_of_another_tenant_is_not_there(serve: Serve) -> None:
         missing = "0190f0f0-0000-7000-8000-000000000000"
         for method, part in (
             *(("GET", each) for each in ("", "/history", "/context", "/graph", "/waits")),
-            *(("GET", each) for each in ("/variables/input", "/undo-plan")),
+            *(("GET", each) for each in ("/variables/input", "/undo-plan", "/snapshot")),
             *(("POST", f"/{each}") for each in ("cancel", "pause", "resume", "retry", "rerun")),
         ):
             reply = await call(method, f"/instances/{id}{part}", headers=theirs)

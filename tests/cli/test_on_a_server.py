@@ -18,6 +18,7 @@ from tenuto.cli import doctor
 from tenuto.cli.commands import app
 from tenuto.client.connection import Answered, Ask, Connection
 from tenuto.model.errors import StoreUnavailable
+from tenuto.model.status import Status, read_status
 from tests.api.conftest import DOUBLE, REFUSE, WAIT, served
 from tests.cli.conftest import Ended
 from tests.client.strangers import AWAY, STARTED, Answer, answering, reply
@@ -217,7 +218,8 @@ def test_what_is_followed_is_told_by_the_server_and_not_asked_for(
 
 
 @pytest.mark.parametrize(
-    "words", [("history", "-f"), ("run", "--follow", "--timeout", "60", "--instance")]
+    "words",
+    [("history", "-f"), ("logs", "-f"), ("run", "--follow", "--timeout", "60", "--instance")],
 )
 def test_who_follows_is_not_sent_away_by_a_restart(
     do: Do, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
@@ -466,12 +468,12 @@ def retried_step(do: Do, id: str) -> str:
 
 def test_masked_values_that_are_shown_have_lines_at_the_server(do: Do) -> None:
     id = started(do, "wait", {"orderId": "revealed", "password": "hunter22"})
-    target = f"/api/v1/instances/{id}/history"
+    target = f"/api/v1/instances/{id}/snapshot"
     assert "hunter22" not in do("show", id).out
     assert do("audit", "list", "--target", target, "-o", "json").json["items"] == []
     assert "hunter22" in do("show", id, "--reveal").out
     [line] = do("audit", "list", "--target", target, "-o", "json").json["items"]
-    assert (line["action"], line["after"]) == ("get_history", {"revealed": True})
+    assert (line["action"], line["after"]) == ("get_snapshot", {"revealed": True})
 
 
 @contextmanager
@@ -546,16 +548,99 @@ def test_keys_that_lock_out_and_keys_that_cannot_show_are_told() -> None:
         assert (ended.code, "workflows:read" in ended.err) == (6, True)
 
 
-@pytest.mark.parametrize("words", ["--step twice", "--history"])
-def test_the_log_is_asked_for_once(do: Do, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    id = started(do, "double", {"number": 1})
-    asked: list[str] = []
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[Ask]:
+    """The requests that commands send."""
+    found: list[Ask] = []
     send = Connection.send
 
     async def counted(connection: Connection, ask: Ask) -> Answered:
-        asked.append(ask.path)
+        found.append(ask)
         return await send(connection, ask)
 
     monkeypatch.setattr(Connection, "send", counted)
+    return found
+
+
+@pytest.mark.parametrize("words", ["--step twice", "--history"])
+def test_the_log_is_asked_for_once(do: Do, words: str, asked: list[Ask]) -> None:
+    id = started(do, "double", {"number": 1})
+    asked.clear()
     assert do("show", id, *words.split(), "-o", "json").code == 0
-    assert sum(path.endswith("/history") for path in asked) == 1
+    assert sum(each.path.endswith("/history") for each in asked) == 1
+
+
+@pytest.mark.parametrize("words", ["show", "show -o json", "explain"])
+def test_an_instance_is_shown_without_its_log(do: Do, words: str, asked: list[Ask]) -> None:
+    """A log may have 100,000 entries: the server has folded it."""
+    id = started(do, "wait", {"orderId": "x" * 20_000})
+    command, *options = words.split()
+    ended = do(command, id, *options)
+    assert ended.code == 0
+    assert "WAITING_FOR_EVENT" in ended.out
+    assert not [each for each in asked if each.path.endswith("/history")]
+
+
+def test_what_the_server_folded_is_what_is_folded_here(do: Do) -> None:
+    for id in (started(do, "wait", {"orderId": "x" * 20_000}), started(do, "refuse", {})):
+        here = do("show", id, "--history", "-o", "json").json
+        here.pop("history")
+        assert do("show", id, "-o", "json").json == here
+
+
+@pytest.mark.parametrize("tail", [0, 1, 3, 50])
+def test_the_end_of_a_log_is_read_from_its_end(do: Do, tail: int, asked: list[Ask]) -> None:
+    id = started(do, "wait", {"orderId": 3})
+    whole = do("history", id, "-o", "json").out.splitlines()
+    asked.clear()
+    assert do("history", id, "--tail", str(tail), "-o", "json").out.splitlines() == (
+        whole[-tail:] if tail else []
+    )
+    assert sum(each.path.endswith("/history") for each in asked) == 1
+    assert not [each for each in asked if each.path.endswith(id)], "it is not folded"
+
+
+NEWER = {
+    "id": "01a1ec57-752f-7795-b9c4-b46e0af0aae1",
+    "workflowDefinitionId": "order",
+    "definitionVersion": 1,
+    "status": "HIBERNATING",
+    "correlationId": None,
+    "currentSteps": [],
+    "priority": 0,
+    "deadline": None,
+    "createdAt": "2026-11-16T20:31:00Z",
+    "updatedAt": "2026-11-16T20:31:00Z",
+    "startedAt": None,
+    "completedAt": None,
+    "tenant": "default",
+    "rootId": "01a1ec57-752f-7795-b9c4-b46e0af0aae1",
+}
+EXPLAINED = {"instanceId": NEWER["id"], "status": "HIBERNATING", "summary": "deep", "causes": []}
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["list", "list -o json", "list -o csv", "explain @last", "pause @last", "cancel @last --yes"],
+)
+def test_a_status_of_a_newer_server_is_shown_as_its_name(do: Do, words: str) -> None:
+    def answer(head: str, _: bytes) -> bytes:
+        path = head.split()[1]
+        if path.endswith("/explain"):
+            return reply(200, EXPLAINED)
+        if path.endswith(("/pause", "/cancel")):
+            return reply(200, {"instanceId": NEWER["id"], "status": "HIBERNATING"})
+        return reply(200, {"items": [NEWER], "nextCursor": None})
+
+    with a_stranger(answer) as url:
+        ended = do(*words.split(), TENUTO_SERVER=url)
+    assert ended.code == 0, ended.err
+    assert "HIBERNATING" in ended.out + ended.err
+
+
+def test_a_status_of_a_newer_program_is_no_status_of_this_one() -> None:
+    newer = read_status("HIBERNATING")
+    assert (newer.value, str(newer), newer.is_final) == ("HIBERNATING", "HIBERNATING", False)
+    assert [read_status(each.value) for each in Status] == list(Status)
+    with pytest.raises(ValueError, match="HIBERNATING"):
+        Status("HIBERNATING")

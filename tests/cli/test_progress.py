@@ -7,12 +7,13 @@ import pty
 import subprocess
 import sys
 from datetime import timedelta
+from itertools import pairwise
 
 import pytest
 
 from tenuto import Context, TaskError, Tenuto
 from tenuto.cli.local_run import moved
-from tenuto.cli.views.progress import Line, counts, lines_of
+from tenuto.cli.views.progress import Line, collapsed, counts, lines_of
 from tenuto.core import InstanceState
 from tenuto.engine.turns.draft import Draft
 from tenuto.model.json import Object
@@ -149,6 +150,40 @@ def in_a_terminal(terminal: Terminal, *arguments: str) -> tuple[str, str]:
         os.close(ours)
     assert process.returncode == 0
     return out.decode(), drawn.decode()
+
+
+def test_of_a_thousand_steps_those_that_matter_are_shown() -> None:
+    steps = [f"s{number}" for number in range(1_000)]
+    run = play(draw(" ".join(f"{a}>{b}" for a, b in pairwise(steps)))).start()
+    for step in steps[:500]:
+        run.succeed(step)
+    shown = [line.step for line in collapsed(lines_of(run.plan, run.state, run.now))]
+    assert shown == [
+        *("s0", "s1", "s2", "494 completed steps", "s497", "s498", "s499"),
+        *("s500", "s501", "s502", "s503", "493 pending steps", "s997", "s998", "s999"),
+    ]
+
+
+def test_of_few_steps_all_are_shown() -> None:
+    steps = [f"s{number}" for number in range(40)]
+    run = play(draw(" ".join(f"{a}>{b}" for a, b in pairwise(steps)))).start()
+    lines = lines_of(run.plan, run.state, run.now)
+    assert collapsed(lines) == lines
+
+
+def test_every_step_that_failed_runs_or_waits_is_shown_however_many_there_are() -> None:
+    quiet = [Line("✓", f"a{number}", "", "green") for number in range(50)]
+    loud = [
+        Line("✗", "b", "failed", "red", "BAD: b"),
+        Line("●", "c", "1 s", "blue"),
+        Line("◌", "d", "waiting", "magenta"),
+        Line("↻", "e", "attempt 2", "yellow"),
+        Line("✓", "f", "3 items", "green", "item 1: BAD: f"),
+    ]
+    shown = collapsed([*quiet, *loud, Line("-", "g", "skipped", "dim"), *quiet])
+    assert len(shown) == 7 + len(loud) + 7
+    assert [line for line in shown if line in loud] == loud
+    assert shown[-4] == Line("…", "45 completed steps", "--all shows them", "dim")
 
 
 def test_a_loop_speaks_for_its_body() -> None:

@@ -252,6 +252,10 @@ async def test_a_log_is_read_and_followed_from_an_entry_on(place: Place) -> None
     last = int(str(history[-1]["seq"]))
     assert await instance.history(after=last) == []
     assert await instance.history(after=last - 1) == history[-1:]
+    assert await instance.history(last=2) == history[-2:]
+    assert await instance.history(last=last + 7) == history
+    assert await instance.history(after=last - 1, last=3) == history[-1:]
+    assert await instance.history(last=0) == []
     async with asyncio.timeout(30), aclosing(instance.changes(last)) as changes:
         await workspace.publish("payment.received", {"orderId": 1})
         async for _ in changes:

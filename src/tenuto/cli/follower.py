@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -18,6 +18,7 @@ from tenuto.cli.views.outcome import conclude, name_of
 from tenuto.cli.views.terminal import say, say_command, show, show_as_it_is
 from tenuto.cli.views.watchers import watcher_for
 from tenuto.engine.turns.held import Held
+from tenuto.model.json import Object
 from tenuto.workspace.values import Summary
 
 if TYPE_CHECKING:
@@ -105,10 +106,13 @@ async def show_log(
     found = await find_instance(backend.space, text)
     first = 0
     if tail is not None:
-        details = await backend.space.at(found.id).details()
-        first = max(int(str(details["version"])) - tail, 0)
+        # One entry more says where they begin, and that is all there is to know for --tail 0.
+        newest = await backend.space.at(found.id).history(last=tail + 1)
+        _show_entries(found, newest[len(newest) - min(tail, len(newest)) :], is_json=is_json)
+        first = int(str(newest[-1]["seq"]))
     if not follows:
-        await _show_after(backend, found, first, is_json=is_json)
+        if tail is None:
+            await _show_after(backend, found, first, is_json=is_json)
         return exits.DONE
     with interruptible() as stopped:
         async with backend.watching(found.id, first) as grown:
@@ -142,10 +146,14 @@ async def _tail(
 
 async def _show_after(backend: Backend, found: Summary, seen: int, *, is_json: bool) -> int:
     """Print the entries after one; the number of the last."""
-    for item in await backend.space.at(found.id).history(after=seen):
+    items = await backend.space.at(found.id).history(after=seen)
+    _show_entries(found, items, is_json=is_json)
+    return int(str(items[-1]["seq"])) if items else seen
+
+
+def _show_entries(found: Summary, items: Iterable[Object], *, is_json: bool) -> None:
+    for item in items:
         if is_json:
             show_as_it_is(msgspec.json.encode(masked(item)).decode())
         else:
             show(entry_line(item, found.created_at))
-        seen = int(str(item["seq"]))
-    return seen

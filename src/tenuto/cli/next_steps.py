@@ -12,7 +12,7 @@ from tenuto.cli.views.terminal import say, say_command
 from tenuto.model.errors import NotFound, TenutoError
 from tenuto.model.failure import INVALID_INPUT, failed_child, is_in_the_definition
 from tenuto.model.json import JSON, Object
-from tenuto.model.status import Status
+from tenuto.model.status import read_status
 from tenuto.workspace.values import InstanceFilter
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ def _decided(id: str, cause: Object, details: Object) -> Next:
 
 def _undone_again(id: str, explained: Object) -> Iterator[Next]:
     """Compensation steps that were given up, once the instance has ended."""
-    if not Status(str(explained["status"])).is_final:
+    if not read_status(str(explained["status"])).is_final:
         return
     for cause in _all(explained["causes"]):
         if cause["kind"] == "compensation":

@@ -49,16 +49,19 @@ async def show_lines(
             _say_none(id, which, backend.flag)
         return exits.DONE
     with interruptible() as stopped:
-        held: Held | None = await backend.held(id)
-        while held is not None and not held.state.has_ended:
+        begun = await backend.held(id)
+        # Inside, a server that is begun again is waited for; lines that it had are not lost.
+        async with backend.watching(id, begun.state.version):
+            held: Held | None = begun
+            while held is not None and not held.state.has_ended:
+                await unless(stopped, printer.look())
+                if await first_of(stopped, asyncio.Event(), _LOOK_EVERY):
+                    return exits.INTERRUPTED
+                held = await unless(stopped, backend.advanced(held))
             await unless(stopped, printer.look())
-            if await first_of(stopped, asyncio.Event(), _LOOK_EVERY):
-                return exits.INTERRUPTED
-            held = await unless(stopped, backend.advanced(held))
-        await unless(stopped, printer.look())
-        is_growing = True
-        while is_growing and not await first_of(stopped, asyncio.Event(), _LAST_LINES):
-            is_growing = bool(await unless(stopped, printer.look_at_all()))
+            is_growing = True
+            while is_growing and not await first_of(stopped, asyncio.Event(), _LAST_LINES):
+                is_growing = bool(await unless(stopped, printer.look_at_all()))
         return exits.INTERRUPTED if stopped.is_set() else exits.DONE
 
 

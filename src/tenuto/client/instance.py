@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, Final, Literal, cast
 
 import msgspec
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Struct, UnsetType, field
 
 from tenuto.client.live_feed import changes_of
 from tenuto.client.operations import Operations
@@ -15,7 +15,7 @@ from tenuto.model.edited import EditedInput
 from tenuto.model.errors import WorkflowCancelled, WorkflowFailed
 from tenuto.model.failure import Cancellation, LastError
 from tenuto.model.json import JSON, Given, Object
-from tenuto.model.status import Status
+from tenuto.model.status import Status, read_status
 from tenuto.workspace.values import Page
 
 _LONGEST_WAIT: Final = 30.0
@@ -24,10 +24,14 @@ _PAGE: Final = 1_000
 
 
 class _Outcome(Struct, frozen=True, kw_only=True, rename="camel"):
-    status: Status
+    status_name: str = field(name="status")
     output: Any
     last_error: LastError | None
     cancellation: Cancellation | None
+
+    @property
+    def status(self) -> Status:
+        return read_status(self.status_name)
 
 
 class RemoteInstance:
@@ -42,7 +46,7 @@ class RemoteInstance:
 
     async def status(self) -> Status:
         """Its status now."""
-        return Status(str((await self.details())["status"]))
+        return read_status(str((await self.details())["status"]))
 
     async def state(self) -> Object:
         """Its input, variables, steps and open waits."""
@@ -69,15 +73,32 @@ class RemoteInstance:
         kind = cast('Literal["table", "chart", "number", "text"]', widget_type)
         return await self._operations.shape_widget(self.id, widget_type=kind, widget_config=config)
 
-    async def history(self, after: int = 0) -> list[Object]:
-        """Its log after the entry of number `after`, oldest first."""
+    async def history(self, after: int = 0, *, last: int | None = None) -> list[Object]:
+        """Its log after the entry of number `after`, oldest first; at most the `last` entries."""
         items: list[Object] = []
+        if last is not None:
+            return await self._newest(after, last)
         while True:
             page = await self._operations.get_history(self.id, after=after, limit=_PAGE)
             items += page.items
             if page.next_cursor is None:
                 return items
             after = int(page.next_cursor)
+
+    async def _newest(self, after: int, count: int) -> list[Object]:
+        """The newest entries after one, oldest first: they are read from the end."""
+        items: list[Object] = []
+        cursor: int | None = None
+        while len(items) < count:
+            limit = min(count - len(items), _PAGE)
+            page = await self._operations.get_history(
+                self.id, cursor=cursor, order="desc", limit=limit
+            )
+            items += [each for each in page.items if int(str(each["seq"])) > after]
+            if page.next_cursor is None or int(page.next_cursor) <= after + 1:
+                break
+            cursor = int(page.next_cursor)
+        return items[::-1]
 
     async def logs(
         self, step: str | None = None, *, iteration: str | None = None, attempt: int | None = None

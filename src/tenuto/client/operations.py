@@ -247,6 +247,10 @@ class Operations(OperationsBase):
             query={"after": after, "cursor": cursor, "order": order, "limit": limit},
         )
 
+    async def get_snapshot(self, id: str) -> Object:
+        """Get the state of an instance as the fold of its log; the log after it goes on from there."""  # noqa: E501 - the summary of the operation
+        return await self._ask(Object, "GET", f"/instances/{part(id)}/snapshot")
+
     async def get_context(self, id: str) -> Object:
         """Get the context of an instance's expressions."""
         return await self._ask(Object, "GET", f"/instances/{part(id)}/context")

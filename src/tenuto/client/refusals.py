@@ -20,7 +20,7 @@ from tenuto.model.errors import (
     TenutoError,
     Unauthenticated,
 )
-from tenuto.model.status import Status
+from tenuto.model.status import read_status
 
 STRANGE: Final = "TEN-4031"
 _LONGEST_QUOTE: Final = 200
@@ -44,7 +44,7 @@ class Refused(Struct, frozen=True, kw_only=True, rename="camel"):
     detail: str
     advice: str = ""
     problems: tuple[Problem, ...] = ()
-    current_status: Status | None = None
+    current_status: str | None = None
     instance_id: str | None = None
 
 
@@ -72,7 +72,7 @@ def error_of(refused: Refused) -> TenutoError:
             refused.detail,
             code=refused.code,
             advice=refused.advice,
-            status=refused.current_status,
+            status=None if refused.current_status is None else read_status(refused.current_status),
             instance_id=refused.instance_id,
         )
     if refused.status in (400, 413, 415, 422):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from tenuto.client.refusals import Refused, error_of
 from tenuto.model.errors import TenutoError
-from tenuto.model.status import Status
+from tenuto.model.status import Status, read_status
 from tenuto.workspace.values import Published, Summary
 
 
@@ -17,11 +17,16 @@ class StartResult(Struct, frozen=True, kw_only=True, rename="camel"):
     """What became of one start: an instance, or why there is none."""
 
     instance_id: str = ""
-    status: Status | None = None
+    status_name: str | None = field(default=None, name="status")
     output: Any = None
     last_error: Any = None
     cancellation: Any = None
     error: Refused | None = None
+
+    @property
+    def status(self) -> Status | None:
+        """Also one that only newer servers have."""
+        return None if self.status_name is None else read_status(self.status_name)
 
 
 class BatchResult(Struct, frozen=True, kw_only=True):
@@ -34,7 +39,12 @@ class StatusAnswer(Struct, frozen=True, kw_only=True, rename="camel"):
     """The status of an instance now."""
 
     instance_id: str
-    status: Status
+    status_name: str = field(name="status")
+
+    @property
+    def status(self) -> Status:
+        """Also one that only newer servers have."""
+        return read_status(self.status_name)
 
 
 class EventAnswer(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -82,7 +92,7 @@ class InstanceItem(Struct, frozen=True, kw_only=True, rename="camel"):
     id: str
     workflow_definition_id: str
     definition_version: int
-    status: Status
+    status: str
     correlation_id: str | None
     current_steps: tuple[str, ...]
     priority: int
@@ -106,7 +116,7 @@ class InstanceItem(Struct, frozen=True, kw_only=True, rename="camel"):
             id=self.id,
             workflow=self.workflow_definition_id,
             version=self.definition_version,
-            status=self.status,
+            status=read_status(self.status),
             created_at=self.created_at,
             updated_at=self.updated_at,
             current_steps=self.current_steps,

@@ -251,6 +251,7 @@ class SyncOperations(Face[Operations]):
     list_instances = waited(Operations.list_instances)
     get_instance = waited(Operations.get_instance)
     get_history = waited(Operations.get_history)
+    get_snapshot = waited(Operations.get_snapshot)
     get_context = waited(Operations.get_context)
     get_variable = waited(Operations.get_variable)
     get_graph = waited(Operations.get_graph)

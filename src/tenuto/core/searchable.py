@@ -1,16 +1,19 @@
-"""By what an instance is found: values that its definition lists, and who may decide in it."""
+"""By what an instance is found: values that its definition lists, approvals, what it repeats."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from tenuto.core.open_approvals import approval_marks
 from tenuto.core.plan import Plan
 from tenuto.core.scope import Context, Seen, Sight
 from tenuto.core.state import InstanceState
 from tenuto.expr import UNDEFINED, Lazy, Undefined
-from tenuto.model.search_terms import SearchTerm, term_of
+from tenuto.model.search_terms import SearchTerm, mark_of, term_of
+
+RERUN: Final = "rerun"
+"""The kind of the mark that reruns of an instance have, with its id."""
 
 
 def seen_at(plan: Plan, state: InstanceState, keys: Sequence[str | int]) -> Seen:
@@ -29,7 +32,7 @@ class FoundBy(NamedTuple):
     values: tuple[Seen, ...]
     by_name: tuple[SearchTerm | None, ...]
     marks: tuple[SearchTerm, ...]
-    """Of its open approvals."""
+    """Of its open approvals, and of the instance that it repeats."""
 
     @property
     def terms(self) -> tuple[SearchTerm, ...]:
@@ -45,6 +48,8 @@ def found_by(plan: Plan, state: InstanceState, known: FoundBy | None = None) -> 
     values = tuple(seen_at(plan, state, keys) for _, keys in plan.searchable)
     names = [name for name, _ in plan.searchable]
     marks = approval_marks(plan, state) if plan.approvals else ()
+    if state.rerun_of is not None:
+        marks = (*marks, mark_of(RERUN, state.rerun_of))
     if known is None:
         return FoundBy(values, tuple(map(_term, names, values)), marks)
     each = zip(names, values, known.values, known.by_name, strict=True)

@@ -37,6 +37,17 @@ FINAL = frozenset({Status.COMPLETED, Status.FAILED, Status.CANCELLED})
 for _status in Status:
     _status.is_final = _status in FINAL
 
+
+def read_status(name: str) -> Status:
+    """The status of this name; one that only newer programs have is no member, and not final."""
+    if name in Status.__members__:
+        return Status(name)
+    unknown = str.__new__(Status, name)
+    unknown._name_ = unknown._value_ = name
+    unknown.is_final = False
+    return unknown
+
+
 TRANSITIONS: dict[Status, frozenset[Status]] = {
     Status.CREATED: frozenset({Status.RUNNING, Status.CANCELLED}),
     Status.RUNNING: frozenset(

@@ -339,8 +339,8 @@ class Instance(Protocol):
         """A context value, shaped for a widget: `{instanceId, status, ready, data, error?}`."""
         ...
 
-    async def history(self, after: int = 0) -> list[Object]:
-        """Its log after the entry of number `after`, oldest first."""
+    async def history(self, after: int = 0, *, last: int | None = None) -> list[Object]:
+        """Its log after the entry of number `after`, oldest first; at most the `last` entries."""
         ...
 
     async def logs(

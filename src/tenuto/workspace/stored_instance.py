@@ -142,18 +142,22 @@ class StoredInstance(ABC):
         """The whole instance as JSON."""
         return instance_view(await self._held())
 
-    async def history(self, after: int = 0) -> list[Object]:
-        """Its log after the entry of number `after`, oldest first."""
+    async def history(self, after: int = 0, *, last: int | None = None) -> list[Object]:
+        """Its log after the entry of number `after`, oldest first; at most the `last` entries."""
         await self._refuse_unless_known()
         seen = self._seen
         items: list[Object] = []
-        last = after
-        while rows := await seen.instances.entries(self.id, after=last):
+        if last is not None:
+            # Entries are numbered without gaps: only those that are wanted are read.
+            newest = (await self._source.store.instances.newest_seqs([self.id])).get(self.id, 0)
+            after = max(after, newest - last)
+        read = after
+        while rows := await seen.instances.entries(self.id, after=read):
             items += [history_view(row) for row in rows]
-            last = rows[-1].seq
-        if last == 0:
+            read = rows[-1].seq
+        if read == 0:
             raise not_there(self.id)
-        return items
+        return items if last is None else items[len(items) - min(last, len(items)) :]
 
     async def logs(
         self, step: str | None = None, *, iteration: str | None = None, attempt: int | None = None

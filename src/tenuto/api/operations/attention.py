@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
 from msgspec import Meta
+from msgspec.structs import replace
 
 from tenuto.access.permissions import Permission
 from tenuto.api.call import Call
 from tenuto.api.operation import API, Resource
 from tenuto.api.operations.approvals import approvals_of
 from tenuto.api.shapes import Answer, Query, decoded
+from tenuto.core.searchable import RERUN
 from tenuto.model.durations import from_epoch_ms, iso
 from tenuto.model.json import JSON
+from tenuto.model.search_terms import mark_of
 from tenuto.model.status import Status
-from tenuto.store.parts.instances import InstanceQuery
+from tenuto.store.parts.instances import InstanceQuery, InstanceRow
 from tenuto.workspace.instance_lists import instance_rows
 from tenuto.workspace.stats import MOST_HOURS
 from tenuto.workspace.values import ApprovalFilter, Webhook
@@ -33,6 +36,11 @@ Kind: TypeAlias = Literal[
     "webhook",
     "subscription",
 ]
+
+
+_MOST_PAGES: Final = 10
+"""Pages of failed instances that are looked at for some that were not run again."""
+_NOT_CANCELLED: Final = tuple(status for status in Status if status is not Status.CANCELLED)
 
 
 class AttentionQuery(Query):
@@ -116,9 +124,18 @@ async def get_attention(call: Call[AttentionQuery]) -> AttentionView:
 async def _failed(
     call: Call[AttentionQuery], since: datetime, most: int
 ) -> Sequence[AttentionItem]:
-    """Roots alone: a failed child fails its parent, or was handled by it."""
+    """Roots alone: a failed child fails its parent, or was handled by it.
+
+    One that was run again is left to its rerun, which is listed itself where it has failed, too.
+    """
     query = InstanceQuery(statuses=(Status.FAILED,), updated_from=since, roots=True, limit=most)
-    page = await instance_rows(call.workspace.engine, call.principal.tenant, query)
+    found: list[InstanceRow] = []
+    for _ in range(_MOST_PAGES):
+        page = await instance_rows(call.workspace.engine, call.principal.tenant, query)
+        found += [row for row in page.items if not await _was_run_again(call, row.id)]
+        if page.next_after is None or len(found) >= most:
+            break
+        query = replace(query, after=page.next_after)
     return [
         AttentionItem(
             kind="failed",
@@ -130,8 +147,15 @@ async def _failed(
             step_id=_text(decoded(row.last_error), "stepId"),
             code=_text(decoded(row.last_error), "code"),
         )
-        for row in page.items
+        for row in found[:most]
     ]
+
+
+async def _was_run_again(call: Call[AttentionQuery], id: str) -> bool:
+    """Whether there is a rerun of it that was not cancelled."""
+    query = InstanceQuery(mark=mark_of(RERUN, id), statuses=_NOT_CANCELLED, limit=1)
+    page = await instance_rows(call.workspace.engine, call.principal.tenant, query)
+    return bool(page.items)
 
 
 async def _quarantined(call: Call[AttentionQuery]) -> Sequence[AttentionItem]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
+import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from tenuto.access.permissions import Permission
@@ -24,9 +25,10 @@ from tenuto.api.shapes import (
     split,
 )
 from tenuto.api.variables import read_variables, value_at
+from tenuto.core.snapshot import encode as encode_snapshot, references
 from tenuto.core.view import state_of
 from tenuto.definition import to_graph_form
-from tenuto.engine.tenancy import held_by
+from tenuto.engine.tenancy import held_by, stored_id
 from tenuto.model.errors import InvalidInput, Problem
 from tenuto.model.json import JSON, Object
 from tenuto.model.log import LogRow
@@ -219,9 +221,11 @@ async def get_history(call: Call[HistoryQuery]) -> Object:
     """List the entries of an instance's log."""
     asked, id = call.query, call.path["id"]
     begin = asked.cursor if asked.cursor is not None else asked.after
-    held = await held_by(call.workspace.engine, call.workspace.tenant, id)
-    id, newest = held.state.id, held.state.version
-    entries = call.workspace.engine.store.seen_by(call.workspace.tenant).instances.entries
+    store = call.workspace.engine.store
+    # The instance is not folded: each page of a long log would cost as much as the log.
+    id = await stored_id(store, call.workspace.tenant, id)
+    newest = (await store.instances.newest_seqs([id])).get(id, 0)
+    entries = store.seen_by(call.workspace.tenant).instances.entries
     if asked.order == "asc":
         start = begin or 0
 
@@ -248,6 +252,34 @@ async def get_history(call: Call[HistoryQuery]) -> Object:
 
 def _size_of_entry(row: LogRow) -> int:
     return size_of_parts(row.payload, row.error_message)
+
+
+class SnapshotView(Answer):
+    """The state that a log leads to, for programs that fold logs."""
+
+    instance_id: str
+    version: int
+    """The number of the entry that it is the state after."""
+    snapshot: dict[str, JSON]
+    entries: list[HistoryItem]
+    """Those with values that are too large for a snapshot."""
+
+
+@INSTANCES.get("/{id}/snapshot", response=SnapshotView)
+async def get_snapshot(call: Call[NoQuery]) -> Object:
+    """Get the state of an instance as the fold of its log; the log after it goes on from there."""
+    engine = call.workspace.engine
+    held = await held_by(engine, call.workspace.tenant, call.path["id"])
+    id = held.state.id
+    snapshot = encode_snapshot(held.state)
+    seqs = references(snapshot)
+    rows = await engine.store.instances.entries_at(id, seqs) if seqs else []
+    return {
+        "instanceId": id,
+        "version": held.state.version,
+        "snapshot": msgspec.json.decode(snapshot),
+        "entries": [history_view(row) for row in rows],
+    }
 
 
 @INSTANCES.get("/{id}/context", response=ContextView)

@@ -17,7 +17,13 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
 from tenuto.cli.backends.place import ServerUrl, tenant_flag, tenant_of
-from tenuto.model.errors import Forbidden, StoreUnavailable, TenutoError, Unauthenticated
+from tenuto.model.errors import (
+    Forbidden,
+    NotFound,
+    StoreUnavailable,
+    TenutoError,
+    Unauthenticated,
+)
 from tenuto.model.json import JSON, Object
 from tenuto.model.tenants import DEFAULT_TENANT
 from tenuto.ports import Clock, SystemClock
@@ -149,15 +155,24 @@ class ServerBackend:
         return nullcontext()
 
     async def held(self, id: str) -> Held:
-        """An instance, folded from its log; NotFound."""
-        return (await self.held_with_log(id))[0]
+        """An instance, as the server has folded it; NotFound."""
+        blank = await self._blank(id)
+        try:
+            found = await self.space.operations.get_snapshot(id)
+        except NotFound:
+            # An older server has logs alone.
+            return await self.advanced(blank)
+        return _from_snapshot(blank, found)
 
     async def held_with_log(self, id: str) -> tuple[Held, list[Object]]:
-        """The same, and the entries of its log."""
+        """The same, folded here from its log, and the entries of that."""
+        return await self._grown(await self._blank(id))
+
+    async def _blank(self, id: str) -> Held:
+        """An instance of which nothing but its definition is known; NotFound."""
         from tenuto.core import Plan, blank
         from tenuto.definition import compile_definition
         from tenuto.engine.turns.held import Held
-        from tenuto.model.errors import NotFound
 
         page = await self.space.page(InstanceFilter(ids=(id,)), limit=1)
         if not page.items:
@@ -173,7 +188,7 @@ class ServerBackend:
                 "workflows:read beside instances:read.",
             ) from error
         plan = Plan(compile_definition(version.definition))
-        return await self._grown(Held(blank(id), plan, found.tenant))
+        return Held(blank(id), plan, found.tenant)
 
     async def advanced(self, held: Held) -> Held:
         """The same instance with what was recorded since."""
@@ -189,9 +204,7 @@ class ServerBackend:
         try:
             state = fold_all(held.plan, held.state, [from_row(log_row(each)) for each in rows])
         except UnknownEntry as error:
-            raise TenutoError(
-                f"the server is newer than this program, which cannot read {error}", code="TEN-4005"
-            ) from None
+            raise _newer(error) from None
         return Held(state, held.plan, held.tenant), rows
 
     async def near_events(self, held: Held) -> NearEvents:
@@ -248,6 +261,31 @@ class ServerBackend:
         from tenuto.cli.doctor import server_findings
 
         return server_findings(self)
+
+
+def _from_snapshot(blank: Held, found: Object) -> Held:
+    import msgspec
+
+    from tenuto.cli.backends.log_rows import log_row
+    from tenuto.core.snapshot import decode
+    from tenuto.engine.turns.held import Held
+    from tenuto.model.log import UnknownEntry, from_row
+
+    entries = found["entries"]
+    assert isinstance(entries, list)
+    rows = [log_row(each) for each in entries if isinstance(each, dict)]
+    try:
+        kept = {row.seq: from_row(row) for row in rows}
+        state = decode(msgspec.json.encode(found["snapshot"]), kept)
+    except (UnknownEntry, msgspec.MsgspecError) as error:
+        raise _newer(error) from None
+    return Held(state, blank.plan, blank.tenant)
+
+
+def _newer(error: Exception) -> TenutoError:
+    return TenutoError(
+        f"the server is newer than this program, which cannot read {error}", code="TEN-4005"
+    )
 
 
 def _near(view: JSON, pattern: str) -> NearEvent:

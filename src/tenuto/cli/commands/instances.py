@@ -417,6 +417,9 @@ def show(  # noqa: PLR0913 - one for each option
             "--at", metavar="N", min=1, help="Show it as it was after entry N of its log."
         ),
     ] = None,
+    all_: Annotated[
+        bool, typer.Option("--all", help="Show every step, however many there are.")
+    ] = False,
     reveal: Reveal = False,
     store: Store = STORE,
     output: Output = "table",
@@ -427,10 +430,11 @@ def show(  # noqa: PLR0913 - one for each option
     would be undone if it were cancelled now, in which order and with which input, --traceback how
     the task that failed got there. --step shows what one step was given and gave, its error, each
     attempt, and its iterations in a loop; what is long is cut, -o json shows all of it. --at shows
-    the instance as it was after an entry of its log, which `tenuto history` numbers. Texts in
-    fields such as password or token are masked unless --reveal is given. Of a
-    definition (a .json or .yaml file, or FILE.py[:NAME]) its graph; --as json gives the document
-    that would be deployed, --as mermaid a picture for Markdown.
+    the instance as it was after an entry of its log, which `tenuto history` numbers. Of more
+    than 40 steps, long stretches at rest are counted on one line; --all shows each. Texts in fields
+    such as password or token are masked unless --reveal is given. Of a definition (a .json or .yaml
+    file, or FILE.py[:NAME]) its graph; --as json gives the document that would be deployed, --as
+    mermaid a picture for Markdown.
 
     tenuto show @last --history
 
@@ -477,7 +481,7 @@ def show(  # noqa: PLR0913 - one for each option
         if step is not None:
             return _show_step(held, log or [], step, backend.flag, is_json=output == "json")
         if at is not None:
-            _show_past(held, log or [], with_log=history, is_json=output == "json")
+            _show_past(held, log or [], with_log=history, all_steps=all_, is_json=output == "json")
             return exits.DONE
         foreseen = await found.undo_plan() if undo_plan else None
         near = await backend.near_events(held)
@@ -502,6 +506,7 @@ def show(  # noqa: PLR0913 - one for each option
                 logs=logs,
                 policies=policies_of(held.plan, explained),
                 turns=turns_of_cut_loops(held, entries),
+                all_steps=all_,
             )
             await _say_what_to_do(backend, shown, explained)
         return exits.DONE
@@ -509,7 +514,9 @@ def show(  # noqa: PLR0913 - one for each option
     perform_on(store, work, output, reveals=reveal)
 
 
-def _show_past(held: Held, log: list[Object], *, with_log: bool, is_json: bool) -> None:
+def _show_past(
+    held: Held, log: list[Object], *, with_log: bool, all_steps: bool, is_json: bool
+) -> None:
     """The instance as it was after the last of these entries; what to do now is not about that."""
     from tenuto.cli.past import turns_of_cut_loops
     from tenuto.cli.views.instance import instance_json, show_instance
@@ -524,7 +531,7 @@ def _show_past(held: Held, log: list[Object], *, with_log: bool, is_json: bool) 
     then = held.state.updated_at
     say(f"as it was after entry {len(log)} of its log, {iso(then)}", style="dim")
     turns = turns_of_cut_loops(held, log)
-    show_instance(held, {}, then, foreseen=None, history=history, turns=turns)
+    show_instance(held, {}, then, foreseen=None, history=history, turns=turns, all_steps=all_steps)
 
 
 def _show_step(held: Held, log: list[Object], text: str, flag: str, *, is_json: bool) -> int:
@@ -611,8 +618,8 @@ async def _say_what_to_do(backend: Backend, shown: Summary, explained: Object) -
 async def _warnings(backend: Backend, explained: Object) -> list[Advice]:
     """That nothing works on an instance, or on a task of it."""
     from tenuto.cli.views.idle import if_idle, if_not_taken
-    from tenuto.model.status import Status
+    from tenuto.model.status import read_status
 
-    if Status(str(explained["status"])).is_final:
+    if read_status(str(explained["status"])).is_final:
         return []
     return await if_idle(backend) or if_not_taken(explained, backend.flag)

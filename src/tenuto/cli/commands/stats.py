@@ -39,12 +39,12 @@ def stats(
         from tenuto.cli.views.pages import say_nothing
         from tenuto.cli.views.stats import minutes_of, show_stats
         from tenuto.cli.views.terminal import show_json
-        from tenuto.model.status import Status
+        from tenuto.model.status import read_status
 
         found = await backend.space.stats(hours)
         counts = found["byStatus"]
         assert isinstance(counts, dict)
-        are_open = any(not Status(name).is_final for name in counts)
+        are_open = any(not read_status(name).is_final for name in counts)
         warnings = await if_idle(backend) if are_open else []
         if output == "json":
             show_json(with_warnings(found, warnings))

@@ -14,7 +14,7 @@ from tenuto.cli.views.terminal import ago, countdown, length, show, show_line, s
 from tenuto.model.codes import CATALOGUE, FAILURES, Code
 from tenuto.model.errors import NotFound
 from tenuto.model.json import JSON, Object
-from tenuto.model.status import Status
+from tenuto.model.status import read_status
 
 _OVER: Final = ("completed", "failed", "cancelled", "schedule")
 """Kinds of causes that lie in the past."""
@@ -62,7 +62,7 @@ def code_json(code: str, found: Code) -> Object:
 
 def show_explanation(explained: Object, now: datetime) -> None:
     """The status of an instance, and the tree of its causes."""
-    status = Status(str(explained["status"]))
+    status = read_status(str(explained["status"]))
     mark, style = STATUS_MARKS[status]
     show(styled(f"{mark} {status.value}", style, f"  {explained['instanceId']}"))
     for line in _lines(explained["causes"], now):

@@ -11,7 +11,7 @@ from tenuto.cli.views.compensation import show_no_undo_plan, show_undo_plan, sho
 from tenuto.cli.views.failure import show_failure
 from tenuto.cli.views.marks import STATUS_MARKS
 from tenuto.cli.views.near_misses import near_event_lines
-from tenuto.cli.views.progress import elapsed, failed_inside, lines_of
+from tenuto.cli.views.progress import collapsed, elapsed, failed_inside, lines_of
 from tenuto.cli.views.tables import cell, table_of
 from tenuto.cli.views.terminal import ago, data, length, one_line, show, show_line, styled
 from tenuto.core import InstanceState
@@ -50,14 +50,16 @@ def show_instance(  # noqa: PLR0913 - one for each part
     logs: str | None = None,
     policies: Policies = NO_POLICIES,
     turns: Mapping[NodeKey, str] = MappingProxyType({}),
+    all_steps: bool = False,
 ) -> None:
     """An instance, and its undo plan and log where they are given.
 
     `logs` is the command that shows the lines of the step that failed. `policies`: those of its
     tasks, as far as they are known. `turns`: how far loops were that were cancelled.
+    Long stretches of steps at rest are counted on one line, unless `all_steps`.
     """
     _show_head(held, now)
-    show(_steps(held, now, policies, turns))
+    show(_steps(held, now, policies, turns, all_steps=all_steps))
     _show_end(held, near, now, with_traceback=with_traceback, logs=logs)
     if foreseen is not None and held.state.status.is_final:
         show_no_undo_plan(held.state)
@@ -125,12 +127,20 @@ def _took(state: InstanceState, now: datetime) -> str:
     return f", took {length(elapsed(state, now))}" if state.status.is_final else ""
 
 
-def _steps(held: Held, now: datetime, policies: Policies, turns: Mapping[NodeKey, str]) -> Text:
+def _steps(
+    held: Held,
+    now: datetime,
+    policies: Policies,
+    turns: Mapping[NodeKey, str],
+    *,
+    all_steps: bool,
+) -> Text:
     from rich.text import Text
 
     rows: list[list[str | Text]] = []
+    steps = lines_of(held.plan, held.state, now, policies)
     lines = [
-        *lines_of(held.plan, held.state, now, policies),
+        *(steps if all_steps else collapsed(steps)),
         *failed_inside(held.plan, held.state, now),
     ]
     for line in lines:

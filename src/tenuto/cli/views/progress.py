@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from datetime import datetime, timedelta
-from itertools import islice
+from itertools import groupby, islice
 from typing import Final, NamedTuple
 
 from tenuto.cli.views.marks import MARKS
@@ -38,6 +40,20 @@ class Line(NamedTuple):
 
 _MOST_INSIDE: Final = 10
 """Failed steps inside of loops that are shown."""
+_FEW_LINES: Final = 40
+"""So many lines are all shown."""
+_ENDS_SHOWN: Final = 3
+"""Steps at either end of a stretch that are shown."""
+_QUIET: Final = {
+    MARKS[status][0]: status.value.lower()
+    for status in (
+        NodeStatus.COMPLETED,
+        NodeStatus.PENDING,
+        NodeStatus.SKIPPED,
+        NodeStatus.CANCELLED,
+    )
+}
+"""By their marks: nothing happens to these now."""
 _ENDED: Final = frozenset(
     {NodeStatus.COMPLETED, NodeStatus.FAILED, NodeStatus.SKIPPED, NodeStatus.CANCELLED}
 )
@@ -52,6 +68,27 @@ def lines_of(
     """
     names = sorted(_outside_loops(plan), key=plan.order_of)
     return [_line(plan, state, NodeKey(name), now, policies) for name in names]
+
+
+def collapsed(lines: Sequence[Line]) -> list[Line]:
+    """Of many lines those that matter: long stretches of steps that rest are counted on one line.
+
+    The ends of a stretch stay, and all that fails, runs, waits or has something to say about it.
+    """
+    if len(lines) <= _FEW_LINES:
+        return [*lines]
+    kept: list[Line] = []
+    for is_quiet, group in groupby(lines, key=lambda line: line.mark in _QUIET and not line.detail):
+        stretch = list(group)
+        hidden = stretch[_ENDS_SHOWN:-_ENDS_SHOWN]
+        if not is_quiet or len(hidden) < _ENDS_SHOWN:
+            kept += stretch
+            continue
+        counted = Counter(_QUIET[line.mark] for line in hidden)
+        what = ", ".join(f"{count} {name}" for name, count in counted.items())
+        more = Line("…", f"{what} steps", "--all shows them", "dim")
+        kept += [*stretch[:_ENDS_SHOWN], more, *stretch[-_ENDS_SHOWN:]]
+    return kept
 
 
 def failed_inside(plan: Plan, state: InstanceState, now: datetime) -> list[Line]:

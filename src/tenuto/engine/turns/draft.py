@@ -267,7 +267,7 @@ class Draft(Struct, eq=False):
             owed.mail_sent.append(self._message_to_owner())
         self._snapshot = self._new_snapshot(ownership)
         may_be_gone = self._may_be_gone
-        searchable = self._searchable() if held.plan.is_found else None
+        searchable = self._searchable() if self._is_found else None
         if owed is None:
             return InstanceWrite(
                 instance_id=self.instance_id,
@@ -521,6 +521,11 @@ class Draft(Struct, eq=False):
                 _encode(cancellation_view(state.cancellation)) if state.cancellation else None
             ),
         )
+
+    @property
+    def _is_found(self) -> bool:
+        """Whether it is found by anything but its row."""
+        return self.held.plan.is_found or self.state.rerun_of is not None
 
     def _searchable(self) -> Searchable | None:
         """The search terms are written with the row; unchanged ones are not."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
+from typing import Final
 
 from tenuto.core import InstanceState, Plan, blank, fold_all
 from tenuto.core.snapshot import decode, references
@@ -20,6 +21,12 @@ from tenuto.store.parts.turns import StoredInstance
 from tenuto.store.parts.upkeep import ROW_BYTES
 from tenuto.store.protocol import Store
 
+_LONG: Final = 1_000
+"""Entries without a snapshot from which on what was folded is kept for the next look."""
+_MOST_KEPT: Final = 4
+"""How many of these."""
+_HEAVY: Final = 10_000
+"""Parts of a state from which on it is not kept."""
 _NOTHING: Mapping[str, InstanceState] = MappingProxyType({})
 
 
@@ -34,6 +41,8 @@ class Loader:
         self._plans = plans
         self._quarantine = quarantine
         self._together = Batcher(self._load_in_order)
+        self._looked_at: dict[str, InstanceState] = {}
+        """Long logs that were folded to be shown, the latest last: pages are made of many looks."""
 
     async def look_at(self, instance_id: str) -> Held:
         """The current state of one instance; NotFound, or the reason why it cannot be read."""
@@ -77,7 +86,16 @@ class Loader:
         return loaded
 
     async def _load_in_order(self, ids: Sequence[str]) -> list[Held | TenutoError | None]:
-        loaded = await self.load(list(dict.fromkeys(ids)), is_shown=True)
+        kept = {id: self._looked_at[id] for id in ids if id in self._looked_at}
+        loaded = await self.load(list(dict.fromkeys(ids)), kept, is_shown=True)
+        for id, found in loaded.items():
+            self._looked_at.pop(id, None)
+            if not isinstance(found, Held) or found.tail_entries < _LONG:
+                continue
+            if found.state.weight < _HEAVY:
+                self._looked_at[id] = found.state
+        while len(self._looked_at) > _MOST_KEPT:
+            del self._looked_at[next(iter(self._looked_at))]
         return [loaded.get(id) for id in ids]
 
     async def _held(self, stored: StoredInstance, known: InstanceState | None) -> Held:

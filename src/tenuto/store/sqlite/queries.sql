@@ -159,14 +159,17 @@ json_group_array(
 )
 
 -- name: tails
--- The entries of these instances after their folds, in no order. Packed.
+-- The entries of these instances, each with the seq from which on they are wanted, after their
+-- folds; in no order. Packed.
 SELECT {packed_entries}
 FROM (
     SELECT history.*
     FROM json_each(?) AS wanted
-    LEFT JOIN workflow_snapshots AS snapshot ON snapshot.instance_id = wanted.value
+    LEFT JOIN workflow_snapshots AS snapshot ON snapshot.instance_id = wanted.value ->> 0
     CROSS JOIN workflow_execution_history AS history
-        ON history.instance_id = wanted.value AND history.seq > ifnull(snapshot.version, 0)
+        ON
+            history.instance_id = wanted.value ->> 0
+            AND history.seq > max(ifnull(snapshot.version, 0), (wanted.value ->> 1) - 1)
 );
 
 -- name: entries

@@ -28,25 +28,29 @@ class SqliteTurns(SqlitePart):
     async def load(
         self, instance_ids: Sequence[str], known: Mapping[str, int] = NOTHING_KNOWN
     ) -> dict[str, StoredInstance]:
-        del known  # no other process writes: an instance that is loaded was not in memory
         file = self._file
         return await looked_for_each(
             instance_ids,
-            lambda ids: file.read(lambda session: _load(session, ids, file.left_clean)),
+            lambda ids: file.read(lambda session: _load(session, ids, known, file.left_clean)),
         )
 
 
 def _load(
-    session: Session, instance_ids: Sequence[str], left_clean: AbstractSet[OwnerRow]
+    session: Session,
+    instance_ids: Sequence[str],
+    known: Mapping[str, int],
+    left_clean: AbstractSet[OwnerRow],
 ) -> dict[str, StoredInstance]:
     """Rows, folds and tails of one moment; `left_clean`: rows of owners that took over so."""
-    ids = (as_json(list(dict.fromkeys(instance_ids))),)
+    wanted = list(dict.fromkeys(instance_ids))
+    ids = (as_json(wanted),)
     rows = {row.id: row for row in instances_of(session, ids)}
     folds = {id: (version, state) for id, version, state in session.rows("snapshots", ids)}
     owners = {owner.instance_id: owner for owner in owners_of(session, ids)}
     jobs = jobs_of(session, ids)
+    since = as_json([[id, known.get(id, 0)] for id in wanted])
     tails: dict[str, list[LogRow]] = {id: [] for id in rows}
-    for instance_id, entry in entries_of(session.packed("tails", ids)):
+    for instance_id, entry in entries_of(session.packed("tails", (since,))):
         if instance_id in tails:
             tails[instance_id].append(entry)
     return {
