@@ -61,6 +61,13 @@ IN_INDEX_ORDER = {
 }
 
 WALKED = {
+    "freed_slots": "reads what was given back since the pass before, in order, and stops",
+    "concurrency_documents": "reads one row of each tenant that has limits of its own",
+    "concurrency_rows": "reads one row of each tenant that has limits of its own",
+    "slots_mark": "reads one row of each tenant that has limits, and stops at the first slot",
+    "slots_depth": "counts the queue up to its bound, where one is set",
+    "unpark_slots": "runs when an admin changes limits",
+    "rank_slots": "runs when an admin changes the order of the queue",
     "calendars_mark": "takes the mark of all calendars, which every process holds in memory",
     "schedule_numbers": "counts up to its limit",
     "depths": "counts up to its limit in each table",
@@ -125,6 +132,14 @@ INSERT INTO tenuto.webhook_deliveries (
 )
 SELECT 'l' || n % 30, 'e' || n, 'i' || n % 90, '', n, n % 2, CASE WHEN n % 9 = 0 THEN n END
 FROM generate_series(1, {ROWS}) AS n;
+INSERT INTO tenuto.slots
+SELECT 'i' || n, '', '', 't' || n % 50, 'd', '[]', 'k' || n, 1, 'queue', 1, 2, n, 0, NULL, n,
+    CASE WHEN n % 9 > 0 THEN 'waiting' ELSE 'held' END, 'l' || n % 90, n
+FROM generate_series(1, {ROWS}) AS n;
+INSERT INTO tenuto.slot_counts
+SELECT 'default', 'l' || n, 1 FROM generate_series(1, {ROWS}) AS n;
+INSERT INTO tenuto.slots_freed (tenant, keys, amount)
+SELECT 'default', '[]', 1 FROM generate_series(1, {ROWS}) AS n;
 INSERT INTO tenuto.access_keys
 SELECT 'k' || n, 't' || n % 50, '', '', NULL, '', n, '', NULL, NULL, NULL
 FROM generate_series(1, {ROWS}) AS n;

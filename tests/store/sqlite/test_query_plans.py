@@ -20,15 +20,19 @@ NOT_PLANNED = re.compile(r"(?:BEGIN|COMMIT|ROLLBACK|PRAGMA)\b")
 
 SMALL = {
     "access_keys": "the first row of them, if there is one",
+    "concurrency": "one row for each tenant that has limits of its own",
     "listeners": "as many rows as there are listeners",
     "listening": "one row",
     "processes": "as many rows as processes own something",
     "quarantine": "as many rows as instances that processes died of",
     "schema_info": "one row",
+    "slots_freed": "as many rows as a pass takes back, oldest first",
     "sqlite_schema": "one row per table and index",
 }
 
 IN_INDEX_ORDER = {
+    "slots_depth": "counts the queue up to its bound, where one is set",
+    "rank_slots": "runs when an admin changes the order of the queue",
     "calendars_mark": "reads the partial index of newest versions, which every process holds",
     "forget_processes": "reads the partial index of jobs that are being worked on",
     "has_offered_jobs": "reads the first row of the partial index of jobs that nobody works on",

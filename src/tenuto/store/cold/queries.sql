@@ -1006,7 +1006,8 @@ WHERE own_key = :own_key AND state = 'held' ORDER BY own_key, state, asked_at LI
 -- name: older_of_key
 -- The other instances that wait with a key.
 SELECT instance_id, asked_at FROM tenuto.slots
-WHERE own_key = :own_key AND state = 'waiting' AND instance_id <> :instance_id;
+WHERE own_key = :own_key AND state = :state AND instance_id <> :instance_id
+ORDER BY own_key, state, asked_at;
 
 -- name: slots_of
 -- The slots of an instance.

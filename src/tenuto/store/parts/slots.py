@@ -461,7 +461,7 @@ class _Pass:
             case _:
                 older = yield Ask(
                     "older_of_key",
-                    {"own_key": slot.own_key, "instance_id": slot.instance_id},
+                    {"own_key": slot.own_key, "state": "waiting", "instance_id": slot.instance_id},
                 )
                 newest = max([*((at, id) for id, at in older), (_ms(slot), slot.instance_id)])
                 for instance_id in [id for id, _ in older] + [slot.instance_id]:
@@ -488,7 +488,7 @@ class _Pass:
         locked: set[SlotKey] = set()
         if touched:
             found = yield Ask("lock_slots", _columns(touched))
-            locked = {SlotKey(*row) for row in found}
+            locked = {SlotKey(*row[:3]) for row in found if row[3] == "waiting"}
         for slot in [each for each in self._granted if each.slot_key not in locked]:
             # A turn is giving it up at this moment.
             self._granted.remove(slot)

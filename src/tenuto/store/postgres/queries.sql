@@ -3680,17 +3680,18 @@ DELETE FROM tenuto.slots_freed WHERE number = ANY(:numbers::bigint[]);
 -- name: keys_waited_for
 -- Those of these limits on which a row is parked.
 SELECT wanted.key FROM unnest(:keys::text[]) AS wanted (key)
-WHERE EXISTS (
-    SELECT 1 FROM tenuto.slots AS slot WHERE slot.state = 'waiting' AND slot.blocked_on = wanted.key
-);
+CROSS JOIN LATERAL (
+    SELECT 1 FROM tenuto.slots AS slot
+    WHERE slot.state = 'waiting' AND slot.blocked_on = wanted.key LIMIT 1
+) AS found;
 
 -- name: counts_of
 -- How many slots of these limits are taken.
 SELECT limit_key, taken FROM tenuto.slot_counts WHERE limit_key = ANY(:keys::text[]);
 
 -- name: lock_slots
--- The rows among these that still wait; those that a turn is deleting are left out.
-SELECT slot.instance_id, slot.node, slot.iteration
+-- The states of these rows; those that a turn is deleting are left out.
+SELECT slot.instance_id, slot.node, slot.iteration, slot.state
 FROM unnest(:instance_ids::text[], :nodes::text[], :iterations::text[]) AS wanted (
     instance_id, node, iteration
 )
@@ -3698,7 +3699,6 @@ INNER JOIN tenuto.slots AS slot
     ON
         slot.instance_id = wanted.instance_id AND slot.node = wanted.node
         AND slot.iteration = wanted.iteration
-WHERE slot.state = 'waiting'
 FOR UPDATE OF slot SKIP LOCKED;
 
 -- name: hold_slots

@@ -2287,16 +2287,15 @@ SELECT limit_key, taken FROM slot_counts
 WHERE limit_key IN (SELECT value FROM json_each(:keys));
 
 -- name: lock_slots
--- The rows among these that still wait.
-SELECT slots.instance_id, slots.node, slots.iteration
+-- The states of these rows.
+SELECT slots.instance_id, slots.node, slots.iteration, slots.state
 FROM json_each(:instance_ids) AS id
 CROSS JOIN json_each(:nodes) AS node ON node.key = id.key
 CROSS JOIN json_each(:iterations) AS iteration ON iteration.key = id.key
 CROSS JOIN slots
     ON
         slots.instance_id = id.value AND slots.node = node.value
-        AND slots.iteration = iteration.value
-WHERE slots.state = 'waiting';
+        AND slots.iteration = iteration.value;
 
 -- name: hold_slots
 -- Grant slots.
