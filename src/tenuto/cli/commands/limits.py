@@ -84,8 +84,12 @@ def set_(
         from tenuto.model.errors import InvalidInput
 
         record = read_record(file)
+        # A record without an id is called like its file; limits have none.
+        document = record.document
+        if isinstance(document, dict):
+            document = {name: value for name, value in document.items() if name != "id"}
         try:
-            saved = await backend.space.limits.set(record.document)
+            saved = await backend.space.limits.set(document)
         except InvalidInput as error:
             raise Located(error, record.positions) from None
         if output == "json":

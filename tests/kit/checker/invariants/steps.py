@@ -47,7 +47,9 @@ def attempts_follow_each_other(moment: Moment) -> Iterator[str]:
         return
     if (row.node, row.iteration, row.type, row.attempt) in moment.picture.seen:
         return
-    if row.attempt != life.attempt + 1:
+    # One that was re-opened while it waited for its mutex had no attempt.
+    last = life.attempt or life.reopened or 0
+    if row.attempt != last + 1:
         yield f"{row.node} #{row.attempt} ordered after #{life.attempt}"
     elif life.running:
         yield f"{row.node} #{row.attempt} ordered while #{life.attempt} is open"
