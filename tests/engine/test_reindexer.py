@@ -32,7 +32,11 @@ def in_a_file(url: str) -> None:
     connection.execute("DROP TRIGGER task_logs_go")
     connection.execute("DROP TABLE task_logs")
     connection.execute("DROP TABLE workers")
-    for table in ("calendars", "schedules", "schedule_ticks", "encryption_marks"):
+    connection.execute("DROP TRIGGER slots_go")
+    for table in (
+        *("calendars", "schedules", "schedule_ticks", "tenant_secrets", "data_sources"),
+        *("data_queries", "encryption_marks", "slots", "slots_freed", "slot_counts", "concurrency"),
+    ):
         connection.execute(f"DROP TABLE {table}")
     connection.execute("DROP TRIGGER audit_log_grew")
     connection.execute("DROP INDEX access_keys_by_maker")
@@ -55,7 +59,13 @@ async def in_a_database(url: str) -> None:
         await connection.execute("DROP FUNCTION tenuto.erase_task_logs CASCADE")
         await connection.execute("DROP TABLE tenuto.task_logs")
         await connection.execute("DROP TABLE tenuto.workers")
-        await connection.execute("DROP TABLE tenuto.encryption_marks")
+        for table in (
+            *("tenant_secrets", "data_sources", "data_queries", "encryption_marks"),
+            *("slots", "slots_freed", "slot_counts", "concurrency"),
+        ):
+            await connection.execute(f"DROP TABLE tenuto.{table} CASCADE")
+        for function in ("free_slots", "free_replaced_slots", "erase_slots"):
+            await connection.execute(f"DROP FUNCTION tenuto.{function} CASCADE")
         await connection.execute(
             "DROP TABLE tenuto.calendars, tenuto.schedules, tenuto.schedule_ticks"
         )

@@ -23,6 +23,7 @@ from tenuto.core.edges import arrive
 from tenuto.core.moments import Moments
 from tenuto.core.plan import Plan
 from tenuto.core.state import LoopState, NodeState
+from tenuto.core.task_input import GivenInput
 from tenuto.core.timer import _fire
 from tenuto.core.timing import SLA_TIMERS, set_timer
 from tenuto.core.undo_plan import UndoPlan, plan_undo
@@ -338,7 +339,8 @@ def what_is_tried_again_stays_a_dead_letter() -> AbstractContextManager[Any]:
 
 def what_undoes_is_given_something_else() -> AbstractContextManager[Any]:
     """A compensation does not see what the step that it undoes gave."""
-    return patch("tenuto.core.compensation.undo_input", lambda *_: {"of": "something else"})
+    wrong = GivenInput({"of": "something else"})
+    return patch("tenuto.core.compensation.undo_given", lambda *_: wrong)
 
 
 def jobs_stay() -> AbstractContextManager[Any]:

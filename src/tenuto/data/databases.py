@@ -158,7 +158,7 @@ class Databases:
                 retryable=False,
             )
         if self._threads is None:
-            self._threads = ThreadPoolExecutor(_FILE_THREADS, thread_name_prefix="tenuto data")
+            self._threads = ThreadPoolExecutor(_FILE_THREADS, thread_name_prefix="tenuto-data")
         return SqliteDriver(
             Path(self._folder) / tenant,
             file_of(source),

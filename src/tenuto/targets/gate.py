@@ -304,7 +304,7 @@ class Gate:
         target.called.set()
         if target.server is None and self._targets.get(key) is target:
             target.server = asyncio.get_running_loop().create_task(
-                self._serve(key, target), name=f"tenuto target {key[1]}"
+                self._serve(key, target), name=f"target {key[1]}"
             )
             target.server.add_done_callback(partial(self._ended, target))
 

@@ -34,8 +34,8 @@ class Limits(StoredLimits):
     async def set(self, document: JSON, *, only_after: int | None = None) -> SetLimits:
         """Replace the limits of the service and of the tenant; InvalidInput.
 
-        Whoever waits is looked at again at once. An instance that runs goes on, also above a limit
-        that was lowered. With `only_after` only while that is the version; Conflict.
+        Those that wait are looked at again at once. An instance that runs goes on, also above a
+        limit that was lowered. With `only_after` only while that is the version; Conflict.
         """
         config = read_limits(document)
         present = await self.get()
@@ -49,7 +49,13 @@ class Limits(StoredLimits):
         own = ConcurrencyConfig(
             workflow_type_limits=config.workflow_type_limits, user_limits=config.user_limits
         )
-        await self._put(SERVICE, service)
+        known = ConcurrencyConfig(
+            global_max_concurrent=present.global_max_concurrent,
+            tenant_limits=present.tenant_limits,
+            queue=present.queue,
+        )
+        if service != known:
+            await self._put(SERVICE, service)
         await self._put(self._tenant, own)
         await self._engine.limits.changed()
         self._engine.admissions.hint()
@@ -62,7 +68,7 @@ class Limits(StoredLimits):
         content = msgspec.json.encode(config, order="deterministic")
         if row is None and not config.has_limits and name != SERVICE:
             return
-        if row is not None and row.document == content:
+        if row is not None and msgspec.json.decode(row.document, type=ConcurrencyConfig) == config:
             return
         version = 0 if row is None else row.version
         new = ConcurrencyRow(

@@ -62,6 +62,9 @@ async def put_concurrency(call: Call[NoQuery], body: JSON) -> SetLimits:
         # What it does not see of other tenants stays.
         body = {**given, "tenantLimits": {**before.tenant_limits}}
     only_after = version_to_change(call.headers, {"version": before.version}, "TEN-3194")
+    if only_after is None and not _is_of_service(call.principal):
+        # Limits of the service that were set meanwhile are not replaced by those that were read.
+        only_after = before.version
     try:
         saved = await limits.set(body, only_after=only_after)
     except Conflict as error:

@@ -35,9 +35,10 @@ def generate(
 ) -> None:
     """Make an encryption key, and print it or write it into a file of keys.
 
-    export TENUTO_ENCRYPTION_KEYS="$(tenuto encryption generate)"
+    tenuto encryption generate --file keys.txt
 
-    Keys are named one after the other, with commas between them; the first one encrypts.
+    The variable TENUTO_ENCRYPTION_KEYS has the same text. Keys are named one after the other, with
+    commas between them; the first one encrypts.
     """
 
     async def work() -> int:
