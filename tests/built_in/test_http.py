@@ -257,7 +257,7 @@ async def test_success_is_what_the_node_says(site: Site, app: Tenuto) -> None:
 async def test_no_part_of_a_secret_is_kept_of_a_body_that_is_cut(
     site: Site, app: Tenuto, begin: int
 ) -> None:
-    value = "sk-live-51Hxyz-51Habc-0123456789-0123456789"
+    value = "canary-51Hxyz-51Habc-0123-4567-89ab-cdef-0123"
     await app.secrets.put("KEY", value)
     site.says("/", "x" * begin + value + "x" * 1_000, 400)
     failed = await error(app, step(site.url, headers={"x-key": "{{secrets.KEY}}"}))

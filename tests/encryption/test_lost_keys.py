@@ -6,15 +6,21 @@ import asyncio
 from pathlib import Path
 from uuid import UUID
 
+import msgspec
 import pytest
+from msgspec.structs import replace
 
 from tenuto import Conflict, InvalidDefinition, Settings, Tenuto
 from tenuto.encryption.codec import Codec
 from tenuto.encryption.errors import CannotOpen
 from tenuto.encryption.key_ring import KeyRing, new_key
+from tenuto.encryption.values import Values, readable
+from tenuto.model.events import Event
 from tenuto.model.json import Object
+from tenuto.store.parts.inbox import SealedEvent
 from tenuto.store.parts.instances import InstanceQuery
 from tests.kit.waits import every_wait_has_looked_back
+from tests.store.situations import NOON
 
 pytestmark = pytest.mark.asyncio
 
@@ -144,3 +150,16 @@ async def test_an_event_that_has_to_be_encrypted_is_refused_without_keys(tmp_pat
                 await app.publish(pattern, {"n": 7})
             assert refused.value.code == "TEN-4120"
         await app.publish("something.else", {"n": 7})
+
+
+async def test_no_webhook_gets_an_event_that_cannot_be_opened() -> None:
+    """Its stream waits for a process that has the key."""
+    event = Event(id="e1", pattern="paid", payload={"n": 1}, received_at=NOON)
+    sealed = Values(KeyRing([K1])).sealed_event(event)
+    assert isinstance(sealed, SealedEvent)
+    stored = replace(event, payload=msgspec.json.decode(sealed.sealed))
+    here = Values(KeyRing([K2])).opened_event(stored)
+    with pytest.raises(CannotOpen) as refused:
+        readable(here)
+    assert refused.value.key_id == "k1"
+    assert readable(Values(KeyRing([K2, K1])).opened_event(stored)).payload == {"n": 1}

@@ -128,6 +128,25 @@ async def test_no_event_that_a_child_waits_for_is_stored_in_clear(tmp_path: Path
     assert found_in(files_in(folder)) == []
 
 
+async def test_the_reason_of_a_refused_start_has_no_value_in_it(tmp_path: Path) -> None:
+    folder = tmp_path / "store"
+    folder.mkdir()
+    document: Object = {
+        **PLAIN,
+        "options": {"encrypt": True},
+        "inputSchema": {"properties": {"card": {"type": "integer"}}},
+        "triggers": [{"eventPattern": "begin", "inputMapping": {"card": "{{event.payload.card}}"}}],
+    }
+    async with app_on(f"sqlite:///{folder}/a.db", ring()) as app:
+        await app.deploy(document)
+        published = await app.publish("begin", {"card": CANARY}, id="e1")
+        assert published.started == 0
+        [refused] = await app.engine.store.inbox.deliveries_of("default", "e1")
+        assert refused.reason is not None
+        assert refused.reason.startswith("INVALID_INPUT: ")
+    assert found_in(files_in(folder)) == []
+
+
 async def test_a_test_that_finds_nothing_would_find_plain_values(tmp_path: Path) -> None:
     """The same order without encryption: the canary is seen by what looks for it."""
     folder = tmp_path / "store"

@@ -17,8 +17,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tenuto.encryption.codec import Codec
-from tenuto.encryption.envelope import MARK, is_sealed
-from tenuto.encryption.errors import CannotOpen
+from tenuto.encryption.envelope import MARK, is_sealed, key_id_of
+from tenuto.encryption.errors import CannotOpen, damaged, key_missing
 from tenuto.model.events import Event
 from tenuto.model.failure import LastError
 from tenuto.model.json import JSON
@@ -317,6 +317,15 @@ def sealed_payload(payload: JSON) -> bytes | None:
     except (binascii.Error, ValueError):
         return None
     return sealed if is_sealed(sealed) else None
+
+
+def readable(event: Event) -> Event:
+    """The same event; CannotOpen for one whose payload is still sealed."""
+    sealed = sealed_payload(event.payload)
+    if sealed is None:
+        return event
+    key_id = key_id_of(sealed)
+    raise damaged(None) if key_id is None else key_missing(key_id, "it was stored by another one")
 
 
 def sealed_text(text: str) -> bytes | None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
-from urllib.parse import urlsplit
 
 from msgspec import Struct
 
@@ -32,6 +31,7 @@ class SecretPlace(Struct, frozen=True, gc=False):
     name: str
 
 
+_ORIGIN: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/?#]+)")
 _REFERENCE: Final = re.compile(rf"{ROOT}\s*\.\s*({NAME.pattern})")
 
 
@@ -58,11 +58,8 @@ def origin_of(url: str) -> tuple[str, str] | None:
     """The scheme and the authority of a URL; None where parsers may read it in several ways."""
     if any(each <= " " or each == "\\" for each in url):
         return None
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return None
-    return (parts.scheme, parts.netloc.lower()) if parts.netloc else None
+    found = _ORIGIN.match(url)
+    return None if found is None else (found[1].lower(), found[2].lower())
 
 
 def reference(name: str) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from operator import attrgetter
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from msgspec import UNSET
 
@@ -28,6 +29,8 @@ from tenuto.store.parts.inbox import Delivery
 from tenuto.store.parts.waits import WaitRow
 
 _position = attrgetter("position")
+_CODE: Final = re.compile("[A-Z][A-Z0-9_-]*")
+_HIDDEN: Final = "the start was refused; the reason may have values in it that are encrypted"
 
 
 class Starts(NamedTuple):
@@ -87,7 +90,7 @@ class Triggers:
             started = await self._started(event, row)
             if isinstance(started, Started) and await self._encrypts(row):
                 sealed.add(id)
-            reason = started if isinstance(started, str) else None
+            reason = await self._reason(started, row) if isinstance(started, str) else None
             place = (id, definition_id, "")
             outcome = Delivery(event.id, *place, "matched", row.arm, tenant=event.tenant)
             if reason is not None:
@@ -97,6 +100,19 @@ class Triggers:
                 message = SendMail(to=id, id=start_letter(id), at=now, input=started)
                 starts.messages.append(message)
         return starts._replace(sealed=frozenset(sealed))
+
+    async def _reason(self, refused: str, row: WaitRow) -> str:
+        """Why there is no start, as it is stored: in clear, since there is no instance."""
+        try:
+            is_shown = not await self._encrypts(row)
+        except StoreUnavailable:
+            raise
+        except TenutoError:
+            is_shown = True  # it says why the definition cannot be read
+        if is_shown:
+            return refused
+        code = refused.partition(":")[0]
+        return f"{code if _CODE.fullmatch(code) else 'refused'}: {_HIDDEN}"
 
     async def _encrypts(self, row: WaitRow) -> bool:
         return (await self._plans.get(row.tenant, row.node, row.attempt)).plan.encrypts

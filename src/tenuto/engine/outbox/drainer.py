@@ -16,6 +16,7 @@ from typing import NamedTuple
 import msgspec
 
 from tenuto.core.lifecycle import Told, events_of
+from tenuto.encryption.values import readable
 from tenuto.engine.bounds import DEFAULT_BOUNDS
 from tenuto.engine.outbox.fan_out import Audiences
 from tenuto.engine.outbox.parked_streams import ParkedStreams
@@ -174,7 +175,7 @@ class Drainer:
             if row.stream in unread:
                 continue
             try:
-                events = [row.event] if row.event is not None else []
+                events = [readable(row.event)] if row.event is not None else []
                 if (instance := instances.get(row.stream)) is not None and row.event is None:
                     lifecycle = _lifecycle_of(instance, chains.get(row.stream, ()))
                     events = list(events_of(lifecycle, row.status, log_rows))
