@@ -35,7 +35,8 @@ OURS, THEIRS = "default", "acme"
 _OWN = frozenset(
     {
         *("save_workflow", "put_task", "put_workflow", "validate_workflow"),
-        *("put_calendar", "put_schedule", "put_data_source", "put_secret"),
+        *("put_calendar", "put_schedule", "put_secret"),
+        *("put_data_source", "put_data_query"),
     }
 )
 """In one's own tenant a name is free, whoever else has it."""

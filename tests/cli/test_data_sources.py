@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from tests.cli.conftest import DOUBLE, Terminal
 from tests.data.situations import sqlite_stock
 
 QUERY = "SELECT sku, held FROM stock WHERE sku = :sku"
 
 
+@pytest.mark.slow
 def test_sources_and_queries_are_saved_tried_shown_and_removed(terminal: Terminal) -> None:
     sqlite_stock(terminal.folder / "data")
     terminal.environment["TENUTO_ENGINE_DATA_FOLDER"] = str(terminal.folder / "data")

@@ -204,6 +204,8 @@ LOOKS = {
         "schema",
     ),
     *("show", "stats", "subscriptions list", "tasks list", "validate", "verify", "webhooks list"),
+    *("data-sources list", "data-sources show", "data-sources test"),
+    *("data-queries list", "data-queries show", "data-queries run"),
     "secrets list",
     *("workers list", "workflows list", "workflows show"),
 }

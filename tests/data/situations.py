@@ -148,7 +148,8 @@ class Postgres(NamedTuple):
             numbers = await connection.fetch("SELECT last_value, is_called FROM numbers")
             large = await connection.fetch("SELECT count(*) FROM pg_largeobject_metadata")
             locks = await connection.fetch(
-                "SELECT count(*) FROM pg_locks WHERE locktype='advisory'"
+                "SELECT count(*) FROM pg_locks AS lock JOIN pg_database AS d ON d.oid = database "
+                "WHERE locktype = 'advisory' AND datname = current_database()"
             )
             prepared = await connection.fetch("SELECT count(*) FROM pg_prepared_xacts")
             found = (rows, tables, numbers, large, locks, prepared)

@@ -33,6 +33,7 @@ NOT_EXPRESSIBLE = {
     "TEN-1031": "the syntax of templates",
     "TEN-1032": "the names that an expression sees",
     "TEN-1033": "paths into payloads",
+    "TEN-1660": "secrets in expressions",
     "TEN-1040": "targets that are no steps",
     "TEN-1041": "steps that are not reached",
     "TEN-1042": "cycles",

@@ -143,6 +143,10 @@ REMEDIES: dict[Fault, Remedy] = {
     faults.reserved_branch: Remedy("another id", written("broken")),
     faults.broken_expression: Remedy("Correct it", written("ctx.input.a === 1")),
     faults.broken_template: Remedy("Correct it", written("{{ctx.input.n}}")),
+    faults.secret_in_an_operator: Remedy(
+        "`{{secrets.NAME}}` alone or within text", written("{{secrets.KEY}}x")
+    ),
+    faults.secret_where_there_is_none: Remedy("exists at this place", written("ctx.input.x")),
     faults.unknown_step_in_an_expression: Remedy(
         "Name a step of this definition", written("{{steps.begin.output}}")
     ),

@@ -20,7 +20,7 @@ from tenuto.expr import (
 
 BIG = 9007199254740993
 PUBLIC = """ALL_ROOTS CountedScope Expression ExpressionError ExpressionSyntaxError LOOSE Lazy Miss
-    Reference SplitCondition Steps Template Term UNDEFINED Undefined Value canonical
+    Reference Rendered SplitCondition Steps Template Term UNDEFINED Undefined Value canonical
     compile_expression compile_template event_term_values is_fixed is_rooted_path look_up parse_path
     references split_condition template_expressions template_problems"""
 

@@ -240,9 +240,9 @@ def _compare(statement: Statement, schema: Object, place: Place) -> None:
                     place.did_you_mean(name, known, f"Add the property `{name}`."),
                 )
     required = schema.get("required")
-    for each in required if isinstance(required, list) else ():
-        if each not in statement.names:
-            message = f"{shown(each)} is required, and the statement has no such parameter"
+    for needed in required if isinstance(required, list) else ():
+        if needed not in statement.names:
+            message = f"{shown(needed)} is required, and the statement has no such parameter"
             place.at("required").wrong("TEN-2776", message, "Remove it from `required`.")
     for name in known:
         if name not in statement.names:

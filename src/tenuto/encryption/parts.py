@@ -110,7 +110,7 @@ class Sealing:
 
     async def lacks_keys_for(self, event: Event, now: datetime) -> bool:
         """Whether an event would have to be sealed, and cannot be, since there are no keys."""
-        if self.is_on:
+        if self.is_on or is_inbox_of_test_run(event.tenant):
             return False
         if self._looked is None or not self._looked[0] <= now < self._looked[0] + USE_KEPT:
             self._looked = (now, bool(await self.raw.sealed.keys()))

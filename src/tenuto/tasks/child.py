@@ -153,8 +153,8 @@ _redactor = Redactor(SystemClock().ticks)
 
 
 def _perform(parent: Parent, order: Run, writer: Writer | None) -> Done | Failed:
-    for secret in order.secret_values:
-        _redactor.remember("", "", secret)
+    for each in order.secret_values:
+        _redactor.remember("", "", each)
     if writer is not None:
         CAPTURE.begin()
         CURRENT.set(writer)

@@ -16,6 +16,8 @@ from tenuto.tasks.secret_forms import forms_of, pattern_of
 
 KEPT_SECONDS: Final = 3_600.0
 """How long a value is known after the last attempt that got it may have ended."""
+_LOOK_EVERY: Final = 60.0
+"""Seconds between looks for values that can be forgotten."""
 MOST_VALUES: Final = 10_000
 """Values that are known at once; beyond that those go first that would be forgotten first."""
 _LEAST_CUT: Final = 4
@@ -44,6 +46,7 @@ class Redactor:
         self._ticks = ticks
         self._tenants: dict[str, _Known] = {}
         self._number = 0
+        self._looked_at = ticks()
         self._everything: _Known | None = None
         _ALL.add(self)
 
@@ -85,6 +88,9 @@ class Redactor:
 
     def _forget_old(self) -> None:
         now = self._ticks()
+        if now - self._looked_at < _LOOK_EVERY:
+            return
+        self._looked_at = now
         for tenant, known in list(self._tenants.items()):
             if (gone := known.forget(now)) > 0:
                 self._number -= gone

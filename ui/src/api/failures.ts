@@ -176,6 +176,26 @@ const MEANINGS: Record<string, Meaning> = {
     "explanation": "The code reached its `memoryLimit`, and its process was ended. The failure is not retryable.",
     "advice": "Work on less data at once, or raise `memoryLimit`."
   },
+  "DATABASE_UNAVAILABLE": {
+    "title": "A database could not be used",
+    "explanation": "The database of a data source did not answer, closed the connection, has too many connections, or refuses the user; or its host has no address that may be used. The failure is retryable, unless the user or the settings of the data source are at fault. The message names no address.",
+    "advice": "Try the data source (`tenuto data-sources test ID`), and look at the database. Private addresses need `engine.private_databases`."
+  },
+  "QUERY_FAILED": {
+    "title": "A database refused a statement",
+    "explanation": "The database refused the statement of a data query; the message is that of the database, and `details` has its code. A statement that would write through a read-only data source fails so, too.",
+    "advice": "Correct the statement, and try it with `tenuto data-queries run ID`."
+  },
+  "TOO_MANY_ROWS": {
+    "title": "An answer has too many rows",
+    "explanation": "The answer of a data query has more rows than its `maxRows`, which is 10,000 unless the query says otherwise. Reading stopped there, and nothing of the answer is kept.",
+    "advice": "Let the statement choose fewer rows (WHERE, LIMIT), or raise `maxRows`."
+  },
+  "UNKNOWN_QUERY": {
+    "title": "No such data query",
+    "explanation": "The step names a data query that the tenant does not have. The failure is not retryable.",
+    "advice": "Save the query under this id, or correct `dataQueryID`; `tenuto data-queries list` shows the queries."
+  },
   "UNKNOWN_SECRET": {
     "title": "A secret does not exist",
     "explanation": "The input of the step names a secret that the tenant does not have; the message names it. The failure is not retryable.",

@@ -55,11 +55,11 @@ async def engine(
             mail_every=0.5,
             is_guest=is_guest,
             decision_timeout=None if is_brief else DECISION_TIMEOUT,
-            private_networks=configured.private_networks,
-            host_limits=configured.host_limits,
             # The user of the command has the store itself: no tenant chooses addresses for them.
             private_databases={"*": ("0.0.0.0/0", "::/0")},
-            data_folder=os.environ.get("TENUTO_ENGINE_DATA_FOLDER"),
+            data_folder=configured.data_folder,
+            private_networks=configured.private_networks,
+            host_limits=configured.host_limits,
         ),
     )
     if listener is not None:
