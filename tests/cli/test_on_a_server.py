@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from tenuto.api.config import ServiceConfig
 from tenuto.cli import doctor
 from tenuto.cli.commands import app
 from tenuto.client.connection import Answered, Ask, Connection
@@ -32,14 +33,14 @@ APPROVE = {
 
 
 @contextmanager
-def a_server() -> Iterator[str]:
+def a_server(config: ServiceConfig | None = None) -> Iterator[str]:
     """A service in a thread of its own: commands have their loop in this one."""
     loop, is_up = asyncio.new_event_loop(), threading.Event()
     urls: list[str] = []
     stop = asyncio.Event()
 
     async def serve() -> None:
-        async with served() as caller:
+        async with served(config=config) as caller:
             for document in (DOUBLE, WAIT, REFUSE):
                 await caller.app.deploy(document)
             urls.append(caller.url)
@@ -644,3 +645,15 @@ def test_a_status_of_a_newer_program_is_no_status_of_this_one() -> None:
     assert [read_status(each.value) for each in Status] == list(Status)
     with pytest.raises(ValueError, match="HIBERNATING"):
         Status("HIBERNATING")
+
+
+def test_a_server_below_a_path_is_used_and_followed_there(do: Do) -> None:
+    """As behind a proxy that leaves the path where it is; the web UI has journeys of its own."""
+    below = "/sub/path"
+    public = f"http://127.0.0.1:8484{below}"
+    with a_server(ServiceConfig(port=0, drain_seconds=2, public_url=public)) as url:
+        for server in (f"{url}{below}", f"{url}{below}/"):
+            ended = do("start", "double", "-i", "number=4", "-f", "--server", server)
+            assert (ended.code, ended.json) == (0, 8), ended.err
+            assert "COMPLETED" in do("show", "@last", "--server", server).out
+            assert "COMPLETED" in do("history", "@last", "-f", "--server", server).out

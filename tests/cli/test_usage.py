@@ -193,6 +193,7 @@ LOOKS = {
     *("dead-letters groups", "dead-letters list", "dead-letters show", "doctor"),
     *(
         "encryption status",
+        "eval",
         "events list",
         "events show",
         "explain",

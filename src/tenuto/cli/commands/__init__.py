@@ -11,6 +11,7 @@ import typer
 from tenuto import __version__
 from tenuto.cli.commands import control, definitions, instances, project, service, upkeep
 from tenuto.cli.commands.decisions import decide, skip_delay
+from tenuto.cli.commands.evaluation import eval_
 from tenuto.cli.commands.group import Commands, offer_servers
 from tenuto.cli.commands.reruns import rerun
 from tenuto.cli.commands.run import run
@@ -99,6 +100,7 @@ app.command()(service.dev)
 app.command()(worker)
 app.command()(definitions.validate)
 app.command()(definitions.schema)
+app.command("eval")(eval_)
 app.command("list")(instances.list_)
 app.command()(instances.show)
 app.command()(stats)
