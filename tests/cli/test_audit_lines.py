@@ -46,6 +46,7 @@ PARTS: dict[type, str] = {
     protocol.DataSources: "data_sources",
     protocol.DataQueries: "data_queries",
     protocol.Secrets: "secrets",
+    protocol.Limits: "limits",
     protocol.Workers: "workers",
     protocol.Approvals: "approvals",
     protocol.Bulk: "bulk",
@@ -57,7 +58,7 @@ LOOKS = {
     *("definition", "definition_ids", "definition_page", "newest_definitions"),
     *("instance", "at", "instances", "page", "details", "event", "events", "event_page", "stats"),
     *("id", "status", "state", "context", "waits", "explain", "widget", "history", "logs"),
-    *("log_page", "changes", "result", "undo_plan"),
+    *("log_page", "changes", "result", "undo_plan", "queue"),
     *("get", "list", "groups", "deliveries", "export", "verify"),
     *("preview", "preview_document", "ticks", "tick_page", "uses", "days", "between"),
 }
@@ -112,6 +113,10 @@ CALLS: dict[str, Call] = {
     "data_sources.remove": lambda space, _: space.data_sources.remove("stock"),
     "secrets.put": lambda space, _: space.secrets.put("API_KEY", "a value"),
     "secrets.remove": lambda space, _: space.secrets.remove("API_KEY"),
+    "limits.set": lambda space, _: space.limits.set({"workflowTypeLimits": {"none": 5}}),
+    "limits.promote": lambda space, _: space.limits.promote(UNKNOWN),
+    "limits.hold": lambda space, _: space.limits.hold(UNKNOWN),
+    "limits.release": lambda space, _: space.limits.release(UNKNOWN),
     "schedules.save": lambda space, _: space.schedules.save(SCHEDULE),
     "schedules.pause": lambda space, _: space.schedules.pause("daily"),
     "schedules.resume": lambda space, _: space.schedules.resume("daily"),
@@ -392,6 +397,7 @@ async def test_a_change_is_called_alike_at_a_service_and_on_a_store(tmp_path: Pa
         (("events", "list"), "list_events"),
         (("dead-letters", "list"), "list_dead_letters"),
         (("dead-letters", "show", "@last"), "get_dead_letter"),
+        (("eval", "ctx", "--instance", "@last"), "get_instance"),
     ],
 )
 def test_masked_values_that_are_shown_have_a_line(
@@ -413,7 +419,7 @@ def test_every_command_that_reveals_is_in_the_table_of_lines() -> None:
     revealing = {name for name in commands() if "--reveal" in help_of(name).split()}
     assert revealing == {
         *("show", "history", "list", "events list", "events show"),
-        *("dead-letters list", "dead-letters show"),
+        *("dead-letters list", "dead-letters show", "eval"),
     }
 
 

@@ -181,15 +181,6 @@ def test_wrong_usage_is_told_apart(
     assert "Traceback" not in ended.err
 
 
-def test_what_this_version_does_not_run_is_refused_with_6(terminal: Terminal) -> None:
-    terminal.write(
-        "call.json", {"steps": [{"stepId": "e", "type": "TASK", "taskId": "double", "mutex": "m"}]}
-    )
-    ended = terminal.run("run", "call.json")
-    assert ended.code == 6
-    assert "TEN-1909" in ended.err
-
-
 def test_a_run_may_call_what_the_configuration_allows(terminal: Terminal) -> None:
     once = {"maxAttempts": 1}
     call = {"stepId": "e", "type": "HTTP", "url": "http://127.0.0.1:1/", "retry": once}

@@ -63,16 +63,6 @@ def test_a_file_that_is_not_there_exits_3_with_the_nearest_name(terminal: Termin
     assert "Did you mean double.json?" in ended.err
 
 
-def test_what_cannot_be_started_is_a_warning(terminal: Terminal) -> None:
-    terminal.write(
-        "call.json", {"steps": [{"stepId": "e", "type": "TASK", "taskId": "double", "mutex": "m"}]}
-    )
-    ended = terminal.call("validate", "call.json")
-    assert ended.code == 0
-    assert "TEN-1909" in ended.err
-    assert "warning" in ended.err
-
-
 YAML = """# doubles a number
 steps:
   - stepId: double

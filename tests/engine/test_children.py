@@ -224,7 +224,6 @@ async def test_a_version_can_be_named() -> None:
     [
         ({"workflow": "nowhere"}, WORK, "UNKNOWN_WORKFLOW"),
         ({"version": 9}, WORK, "UNKNOWN_WORKFLOW"),
-        ({}, inner(step("e", "TASK", taskId="work", mutex="m")), "NOT_AVAILABLE"),
         ({}, inner(step("w", "TASK", taskId="nobody")), "UNKNOWN_TASK"),
         ({}, {**WORK, "inputSchema": {"required": ["x"]}}, "INVALID_INPUT"),
         ({"input": "{{ctx.input.nope()}}"}, WORK, "EXPRESSION_ERROR"),

@@ -48,18 +48,6 @@ def early(order: dict) -> None:
 """
 
 
-NOT_YET = """
-from tenuto import task, workflow
-
-@task
-def charge(order: dict) -> dict:
-    return order
-
-@workflow(options={"encrypt": True})
-def selling(order: dict) -> None:
-    charge(order)
-"""
-
 TWICE = """
 from tenuto import task
 
@@ -203,13 +191,6 @@ def test_two_workflows_of_one_id_are_told(shell: Terminal) -> None:
     ended = shell.run("validate", "namesakes.py")
     assert ended.code == 2
     assert "`doubling`: namesakes.py:8, namesakes.py:12" in ended.err
-
-
-def test_what_this_version_does_not_run_is_told_with_its_line(shell: Terminal) -> None:
-    shell.write("selling.py", NOT_YET)
-    ended = shell.run("validate", "selling.py")
-    assert ended.code == 0
-    assert "TEN-1915  selling.py:8" in ended.err
 
 
 def test_two_tasks_of_one_name_are_told_with_the_place_of_the_second(shell: Terminal) -> None:

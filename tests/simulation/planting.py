@@ -47,6 +47,8 @@ def _in_memory(disk: MemoryDisk, table: str, id: str) -> None:
             disk.outbox[disk.next_number()] = pack(notice)
         case "owners":
             disk.owners[id] = b""
+        case "slots":
+            _in_tables(disk.cold.session.connection, [(table, id)])
         case "timers":
             disk.timers[id, "deadline", "", ""] = b""
         case "webhook_deliveries":
@@ -65,14 +67,16 @@ def _in_memory(disk: MemoryDisk, table: str, id: str) -> None:
 def _in_sqlite(place: InSqlite, rows: Sequence[tuple[str, str]]) -> None:
     connection = apsw.Connection(str(place.path))
     try:
-        for table, id in rows:
-            known = connection.execute(f"PRAGMA table_info({table})")
-            columns = [
-                (str(name), str(kind)) for _, name, kind, is_needed, *_ in known if is_needed
-            ]
-            connection.execute(_insert(table, columns, id))
+        _in_tables(connection, rows)
     finally:
         connection.close()
+
+
+def _in_tables(connection: apsw.Connection, rows: Sequence[tuple[str, str]]) -> None:
+    for table, id in rows:
+        known = connection.execute(f"PRAGMA table_info({table})")
+        columns = [(str(name), str(kind)) for _, name, kind, is_needed, *_ in known if is_needed]
+        connection.execute(_insert(table, columns, id))
 
 
 async def _in_postgres(place: InPostgres, rows: Sequence[tuple[str, str]]) -> None:

@@ -71,7 +71,7 @@ def tables_in_memory() -> set[str]:
     """Where an instance is stands in its row there; cold records are in tables as in a file."""
     tables = {name for name, value in vars(MemoryDisk()).items() if isinstance(value, dict)}
     tables.discard("hint_callbacks")
-    return {IN_MEMORY.get(name, name) for name in tables} | {"workflow_current_steps"}
+    return {IN_MEMORY.get(name, name) for name in tables} | {"slots", "workflow_current_steps"}
 
 
 def tables_in_a_file() -> set[str]:

@@ -194,6 +194,7 @@ ONLY_OWN = frozenset(
         "calendars.known",
         *("data_sources.create", "data_sources.save", "data_sources.list", "data_sources.page"),
         *("data_queries.create", "data_queries.save", "data_queries.list", "data_queries.page"),
+        *("data_sources.is_saved", "data_queries.is_saved"),
         *("limits.get", "limits.set", "limits.queue"),
         *("dead_letters.list", "dead_letters.page", "dead_letters.rows"),
         *("dead_letters.groups", "dead_letters.workflows"),

@@ -95,11 +95,13 @@ class InMemory:
     def owed(self) -> list[tuple[str, str]]:
         disk = self.disk
         instances = (unpack(InstanceColumns, row) for row in disk.instances.values())
+        cold = disk.cold.reader.connection
         return [
             *(("jobs", key.instance_id) for key in disk.jobs),
             *(("mailbox", to) for _, to in disk.mail_numbers),
             *(("outbox", _stretch(row).instance_id) for row in disk.outbox.values()),
             *(("owners", id) for id in disk.owners),
+            *(("slots", str(id)) for (id,) in cold.execute("SELECT instance_id FROM slots")),
             *(("timers", key[0]) for key in disk.timers),
             *(("webhook_deliveries", _posting(row).stream) for row in disk.postings.values()),
             *(("workflow_current_steps", each.id) for each in instances if _is_anywhere(each)),

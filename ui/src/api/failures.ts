@@ -210,5 +210,30 @@ const MEANINGS: Record<string, Meaning> = {
     "title": "A secret cannot be decrypted",
     "explanation": "The stored value of the secret is encrypted with a key that the process does not have, or is damaged; the message names the key. The failure is retryable.",
     "advice": "Give the process the key, or store the secret again with `tenuto secrets set NAME`."
+  },
+  "ADDRESS_REFUSED": {
+    "title": "A host may not be called",
+    "explanation": "The host of the request, or one that a redirect leads to, is not in the public network and not among the networks that the operator allows for the tenant. Nothing was sent there. The failure is not retryable.",
+    "advice": "Use a public address, or let the operator allow the host: `engine.private_networks`."
+  },
+  "CONNECTION_FAILED": {
+    "title": "A host does not answer",
+    "explanation": "The name of the host has no address, the host refused the connection or broke it off, or TLS failed. The failure is retryable, unless the certificate of the host is not valid.",
+    "advice": "Check the URL and the host; the attempt is repeated as `retry` of the step says."
+  },
+  "INVALID_REQUEST": {
+    "title": "A request cannot be sent",
+    "explanation": "The templates of the step gave no URL, method, header or body that can be sent; the message names it. The failure is not retryable.",
+    "advice": "Correct the templates; `tenuto show ID --step STEP` shows what they gave."
+  },
+  "INVALID_RESPONSE": {
+    "title": "A response is not what it says",
+    "explanation": "The response is not JSON although `responseType` is json, or its text is not in the character set that it names. The failure is not retryable.",
+    "advice": "Choose `responseType` text or none, or correct the service."
+  },
+  "MUTEX_SELF": {
+    "title": "A step waits for its own mutex",
+    "explanation": "The step asks for a mutex that a step around it has until this step has ended: it would wait for ever. The failure is not retryable.",
+    "advice": "Choose another text for the mutex of one of the two steps."
   }
 };
