@@ -15,8 +15,8 @@ BUILDING := src/tenuto/api/ui/assets.building
 PORT ?= 8484
 DOCS := build/docs
 PARALLEL := -n $(WORKERS) --dist worksteal
-# Slow tests wait for processes and servers much of their time, so that one more fits beside them.
-WAITING := -n $(shell expr $(WORKERS) + 1) --dist worksteal
+# Slow tests wait for processes and servers much of their time, so that two more fit beside them.
+WAITING := -n $(shell expr $(WORKERS) + 2) --dist worksteal
 # What searches further in `make soak` than in `make test` (tests/kit/breadth.py).
 BROAD := $(addprefix tests/,simulation definition core expr calendars schedules javascript store/test_differential.py \
 	engine/test_notifications.py engine/test_notifications_after_crashes.py)

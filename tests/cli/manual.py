@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup, TyperOption
 from typer.main import get_command
 from typer.testing import CliRunner
 
@@ -24,10 +25,27 @@ def page(written: str) -> str:
     return head + mark + "\n" + "\n".join(sections)
 
 
-def commands() -> list[str]:
-    """Every command, as it is typed; those in a group behind the others."""
+@cache
+def _whole() -> TyperGroup:
     whole = get_command(app)
     assert isinstance(whole, TyperGroup)
+    return whole
+
+
+def options_of(command: str) -> dict[str, object]:
+    """The options of a command by all their names, each with the annotation of its value."""
+    found: object = _whole()
+    for word in command.split():
+        assert isinstance(found, TyperGroup)
+        found = found.commands[word]
+    assert isinstance(found, TyperCommand)
+    options = [each for each in found.params if isinstance(each, TyperOption)]
+    return {word: each.type_descriptor.annotation for each in options for word in each.opts}
+
+
+def commands() -> list[str]:
+    """Every command, as it is typed; those in a group behind the others."""
+    whole = _whole()
     groups = {name: each for name, each in whole.commands.items() if isinstance(each, TyperGroup)}
     single = [name for name in whole.commands if name not in groups]
     return [
@@ -36,6 +54,7 @@ def commands() -> list[str]:
     ]
 
 
+@cache
 def help_of(command: str) -> str:
     result = CliRunner().invoke(
         app, [*command.split(), "--help"], prog_name="tenuto", env={"COLUMNS": "80"}

@@ -30,7 +30,7 @@ from tenuto.workspace import protocol
 from tenuto.workspace.protocol import Instance, Workspace
 from tenuto.workspace.values import DeadLetterFilter, InstanceFilter, Start
 from tests.cli.conftest import WAIT, Terminal, one_of_each
-from tests.cli.manual import commands, help_of
+from tests.cli.manual import commands, options_of
 
 Call: TypeAlias = Callable[[Workspace, Instance], Awaitable[object]]
 
@@ -416,7 +416,7 @@ def test_masked_values_that_are_shown_have_a_line(
 
 def test_every_command_that_reveals_is_in_the_table_of_lines() -> None:
     """Also `events show`, whose event a test sends."""
-    revealing = {name for name in commands() if "--reveal" in help_of(name).split()}
+    revealing = {name for name in commands() if "--reveal" in options_of(name)}
     assert revealing == {
         *("show", "history", "list", "events list", "events show"),
         *("dead-letters list", "dead-letters show", "eval"),

@@ -59,7 +59,7 @@ def test_nothing_is_lost_at_any_write(shape: str) -> None:
     modes = cycle(MODES)
     writes = _writes(shape, {})
     assert writes >= 4
-    for number in range(1, writes + 1, breadth(4, 1)):
+    for number in range(1, writes + 1, breadth(8, 1)):
         _writes(shape, {number: next(modes)})
 
 

@@ -12,7 +12,7 @@ from tenuto.testing.fault_plan import Fault
 from tests.kit.breadth import breadth
 from tests.kit.simulator.verdict import counts_of, run_seed
 
-SEEDS = int(os.environ.get("TENUTO_SEEDS", breadth(200, 1000)))
+SEEDS = int(os.environ.get("TENUTO_SEEDS", breadth(100, 1000)))
 CHUNK = 100
 NODE_KINDS = ("start", "end", "task", "condition", "delay", "eventWait", "terminate", "loop")
 BUILT_IN = ("javascript", "http", "dataQuery")

@@ -105,7 +105,7 @@ def test_children_are_undone_once_whatever_write_goes_wrong(mode: Fault) -> None
 @pytest.mark.parametrize("name", SHAPES)
 def test_a_cancel_at_any_moment_undoes_what_had_completed(name: str) -> None:
     """E1: "Cancel at each step; all compensations run"."""
-    for tenths in range(0, 150, breadth(14, 7)):
+    for tenths in range(0, 150, breadth(28, 7)):
         faults = {3 + tenths // 7: Fault.CRASH_AFTER} if tenths % 4 else {}
         runs_with(name, faults, cancelled_at=tenths * 100)
 
@@ -153,7 +153,7 @@ def stormy(seed: int, *, engines: int = 1) -> Scenario:
 @pytest.mark.parametrize("engines", [1, 2])
 def test_undoing_under_faults(engines: int) -> None:
     counts: Counter[str] = Counter()
-    for seed in range(breadth(16, 60) // engines**2):
+    for seed in range(breadth(8, 60) // engines**2):
         finished = run_scenario(stormy(seed, engines=engines), InMemory(shared=engines > 1))
         if engines > 1:
             finished = without_owners(finished)

@@ -54,7 +54,7 @@ from tests.store.situations import (
     wait,
 )
 
-LAST_SEED = breadth(23, 60)
+LAST_SEED = breadth(12, 60)
 IDS = [f"i{number}" for number in range(12)]
 NODES = ["a", "b"]
 TENANTS = ["default", "other"]
