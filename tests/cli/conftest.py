@@ -9,10 +9,13 @@ import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import chdir, contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from typer import testing
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from tenuto import Context, TaskError, Tenuto
@@ -54,6 +57,9 @@ WAIT: Object = {
         {"stepId": "late", "type": "TASK", "taskId": "refuse"},
     ]
 }
+
+# All commands are put together once for each process of tests, not with each call.
+testing._get_command = cache(get_command)  # type: ignore[attr-defined]
 
 
 class Ended(NamedTuple):
