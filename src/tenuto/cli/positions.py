@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from tenuto.definition.documents import is_yaml
 from tenuto.model.errors import InvalidDefinition, InvalidInput, Problem
 
 _STEP: Final = re.compile(r"\.([A-Za-z_$][\w$]*)|\[(\d+)\]|\['((?:[^'\\]|\\.)*)'\]")
@@ -62,6 +61,8 @@ class Positions:
         return Position(self._file, line, column)
 
     def _find(self) -> dict[tuple[str | int, ...], int]:
+        from tenuto.definition.documents import is_yaml
+
         if not is_yaml(self._file):
             return dict(_walk(self._text))
         from tenuto.definition.yaml_documents import parse_yaml

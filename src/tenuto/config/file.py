@@ -6,10 +6,12 @@ import re
 import tomllib
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from tenuto.model.errors import InvalidInput, NotFound, Problem
 
+FILE: Final = "tenuto.toml"
+"""Read if it is in the working folder and no other file is named."""
 _TABLE = re.compile(r"\s*\[\s*([\w.\s-]+?)\s*(?:\.\s*[\"'][^\]]*)?\]\s*(?:#.*)?$")
 _KEY = re.compile(r"\s*([\w.-]+)\s*=")
 

@@ -14,14 +14,12 @@ import msgspec
 from msgspec import Struct
 
 from tenuto.config.config import Config
-from tenuto.config.file import Found, read_file
+from tenuto.config.file import FILE, Found, read_file
 from tenuto.config.names import PREFIX, Setting, sections, settings, value_of
 from tenuto.engine.settings import Settings
 from tenuto.model.errors import InvalidInput, Problem
 from tenuto.model.json_words import in_json_words
 
-FILE: Final = "tenuto.toml"
-"""Read if it is in the working folder and no other file is named."""
 DEFAULT: Final = "default"
 _GROUPS: Final = (
     *("TENUTO_ENGINE_", "TENUTO_OIDC_", "TENUTO_LOG_", "TENUTO_DEV_", "TENUTO_WORKER_"),

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Final
 
 from tenuto.encryption.codec import Codec, NoKeys, own_codec
-from tenuto.encryption.rotation import look_back_again
 from tenuto.encryption.settings import EncryptionSettings
 from tenuto.encryption.store import codec_of
 from tenuto.model.errors import TenutoError
@@ -43,6 +42,7 @@ async def follow_keys(
     if settings.keys_file is None or settings.codec is not None:
         return
     from tenuto.encryption.key_ring import KeyRing  # noqa: PLC0415
+    from tenuto.encryption.rotation import look_back_again  # noqa: PLC0415
     from tenuto.encryption.sources import read_keys  # noqa: PLC0415
 
     assert isinstance(codec, KeyRing)

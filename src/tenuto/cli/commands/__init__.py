@@ -12,7 +12,7 @@ from tenuto import __version__
 from tenuto.cli.commands import control, definitions, instances, project, service, upkeep
 from tenuto.cli.commands.decisions import decide, skip_delay
 from tenuto.cli.commands.evaluation import eval_
-from tenuto.cli.commands.group import Commands, offer_servers
+from tenuto.cli.commands.group import Commands, offer_servers, words_of
 from tenuto.cli.commands.reruns import rerun
 from tenuto.cli.commands.run import run
 from tenuto.cli.commands.shells import completion
@@ -35,12 +35,26 @@ app = typer.Typer(
 )
 
 
+def _version_alone(ctx: typer.Context, is_asked: bool) -> bool:  # noqa: FBT001 - typer calls it
+    """Show it before the parser loads pydantic for the value of another option."""
+    if is_asked and words_of(ctx) == ("--version",) and not ctx.resilient_parsing:
+        _show_version(is_json=False)
+        raise typer.Exit
+    return is_asked
+
+
 @app.callback(invoke_without_command=True)
 def tenuto(
     ctx: typer.Context,
     *,
     version: Annotated[
-        bool, typer.Option("--version", help="Show the version; with -o json as JSON.")
+        bool,
+        typer.Option(
+            "--version",
+            callback=_version_alone,
+            is_eager=True,
+            help="Show the version; with -o json as JSON.",
+        ),
     ] = False,
     output: Annotated[
         Literal["table", "json"] | None, typer.Option("--output", "-o", hidden=True)

@@ -77,6 +77,12 @@ class Commands(TyperGroup):
             raise typer.Exit(show_refusal(error, is_json=is_json)) from error
 
 
+def words_of(ctx: typer.Context) -> tuple[str, ...]:
+    """The arguments of the whole command line."""
+    words: tuple[str, ...] = ctx.meta[_WORDS]
+    return words
+
+
 def without_server(command: C) -> C:
     """Mark a command that takes a store and cannot act on a server."""
     _WITHOUT_SERVER.add(command)
