@@ -9,7 +9,6 @@ from typing import Final
 import msgspec
 
 from tenuto.cli.user_files import read_user_file, user_file, write_user_file
-from tenuto.definition.report import did_you_mean
 from tenuto.model.errors import InvalidInput, NotFound, Problem
 
 ALL: Final = "all"
@@ -39,6 +38,8 @@ class Views(msgspec.Struct, frozen=True, omit_defaults=True):
         """The search of a view; NotFound."""
         found = self.known.get(name)
         if found is None:
+            from tenuto.definition.report import did_you_mean
+
             advice = did_you_mean(name, [*self.known], f"There are {', '.join(self.known)}.")
             raise NotFound(f"there is no view {name}", advice=advice)
         return found
