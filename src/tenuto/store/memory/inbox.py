@@ -31,12 +31,15 @@ from tenuto.store.parts.inbox import (
     InboxEvent,
     PastEvents,
     PastPage,
+    PastTerm,
     PrunedEvents,
     PrunedUpTo,
 )
 from tenuto.store.parts.turns import EventResult
 
 _decode = msgspec.json.Decoder().decode
+_CLOSE = 1e-9
+"""Numbers that differ by less, in relation to the wanted one, may be equal."""
 
 
 class MemoryInbox(MemoryPart):
@@ -51,10 +54,14 @@ class MemoryInbox(MemoryPart):
             for key, (outcome, _, _) in self._disk.deliveries.items()
             if outcome == "resumed" and key[0] == asked.instance_id
         }
-        items = [
+        found = (
             (number, event_value(event))
             for number, event in page
             if event.received_at >= since and event.id not in taken
+        )
+        # As in a database: how many pages are read, and what is remembered of them, is the same.
+        items = [
+            each for each in found if all(_may_fit(each[1].payload, term) for term in asked.terms)
         ]
         return PastPage(items, page[-1][0] if page else begin, len(page) < limit)
 
@@ -243,10 +250,31 @@ def _inbox_event(number: int, stored: StoredEvent) -> InboxEvent:
     return InboxEvent(number, event_value(stored.event), is_matched, *stored.counts)
 
 
-def _text_at(payload: bytes, path: str) -> str | None:
-    found: JSON = _decode(payload) if len(payload) <= MOST_READ else None
+def _may_fit(payload: JSON, term: PastTerm) -> bool:
+    """Whether a payload may have the value of a term; only another text or number tells."""
+    found = _value_at(payload, term.path)
+    if not isinstance(found, str | int | float) or isinstance(found, bool):
+        return True
+    if term.number is None:
+        return found == term.text
+    wanted = float(term.number)
+    try:
+        return not abs(float(found) - wanted) > abs(wanted) * _CLOSE
+    except OverflowError:
+        return True  # too large to be compared
+    except ValueError:
+        return False  # a text
+
+
+def _value_at(payload: JSON, path: str) -> JSON:
+    found = payload
     for name in path.split("."):
         found = found.get(name) if isinstance(found, dict) else None
+    return found
+
+
+def _text_at(payload: bytes, path: str) -> str | None:
+    found = _value_at(_decode(payload), path) if len(payload) <= MOST_READ else None
     if isinstance(found, str):
         return found
     return str(found) if isinstance(found, int | float) else None
