@@ -67,7 +67,9 @@ async def clear(connection: Connection, schema: str = "tenuto") -> None:
             f"SELECT setval('{schema}.{table}_number_seq', 1, false)"
             for table in ("events", "mailbox")
         ]
-        await connection.execute("; ".join(deletes + restarts))
+        # Passes over slots lock this row, which a migration has written.
+        limits = f"INSERT INTO {schema}.concurrency VALUES ('', '{{}}', 0, 0)"
+        await connection.execute("; ".join([*deletes, *restarts, limits]))
 
 
 def in_another_thread(work: Callable[[], Awaitable[T]]) -> T:
