@@ -35,9 +35,8 @@ async def test_a_backfill_interrupted_by_kill_9_goes_on(tmp_path: Path) -> None:
     with services(store, tmp_path, count=1) as (one,):
         async with Client(one.url) as client:
             await client.deploy(FOREVER)
-            await client.schedules.save(
-                {"id": "daily", "cron": "0 9 * * *", "target": {"workflowId": "forever"}}
-            )
+            daily = {"id": "daily", "cron": "0 9 * * *", "target": {"workflowId": "forever"}}
+            await client.schedules.save({**daily, "input": {}})
             begun = await client.schedules.backfill("daily", FIRST, LAST, concurrency=2)
             assert begun.id is not None
             before = await ticks_of(client, 2)
