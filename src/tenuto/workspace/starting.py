@@ -36,7 +36,7 @@ from tenuto.store.parts.instances import InstanceQuery
 from tenuto.workspace.instance_lists import instance_rows
 from tenuto.workspace.values import Start
 
-_AT_ONCE = 20
+_AT_ONCE = 100
 """Starts of one request that begin in one pass of the event loop."""
 
 
