@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tenuto import Client
+from tenuto.model.json import Object
 from tenuto.workspace.schedule_values import TickRecord
 from tests.crash.services import FOREVER, services
 
@@ -35,8 +36,8 @@ async def test_a_backfill_interrupted_by_kill_9_goes_on(tmp_path: Path) -> None:
     with services(store, tmp_path, count=1) as (one,):
         async with Client(one.url) as client:
             await client.deploy(FOREVER)
-            daily = {"id": "daily", "cron": "0 9 * * *", "target": {"workflowId": "forever"}}
-            await client.schedules.save({**daily, "input": {}})
+            daily: Object = {"id": "daily", "cron": "0 9 * * *", "input": {}}
+            await client.schedules.save({**daily, "target": {"workflowId": "forever"}})
             begun = await client.schedules.backfill("daily", FIRST, LAST, concurrency=2)
             assert begun.id is not None
             before = await ticks_of(client, 2)
