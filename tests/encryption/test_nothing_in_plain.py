@@ -55,7 +55,7 @@ async def _through(app: Tenuto, looked: Callable[[], Awaitable[None]]) -> Instan
 
 
 async def _is_read(app: Tenuto, order: InstanceRef) -> None:
-    """Whoever may read the instance reads all of it."""
+    """A principal that may read the instance reads all of its values."""
     details: Object = await order.details()
     assert CANARY in str(details["lastError"])
     history = [str(entry) for entry in await order.history()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -50,7 +51,7 @@ R = TypeVar("R", DataSourceRow, DataQueryRow)
 S = TypeVar("S", SavedDataSource, SavedDataQuery)
 
 
-class _Records(Generic[R, S]):
+class _Records(ABC, Generic[R, S]):
     """What data sources and data queries have in common: documents with versions."""
 
     what: str
@@ -180,26 +181,33 @@ class _Records(Generic[R, S]):
             raise TenutoError("this process runs no data queries", code="TEN-4000")
         return runner
 
+    @abstractmethod
     async def _checked(self, document: JSON) -> tuple[bytes, dict[str, Any], Iterable[Problem]]:
-        raise NotImplementedError
+        """The content of a document, the columns of its row, and its problems."""
 
+    @abstractmethod
     async def _find(self, id: str) -> R | None:
-        raise NotImplementedError
+        """The row with an id."""
 
+    @abstractmethod
     async def _rows(self, after: str, limit: int) -> Sequence[R]:
-        raise NotImplementedError
+        """Rows behind an id, ordered by id."""
 
+    @abstractmethod
     async def _put(self, row: R) -> bool:
-        raise NotImplementedError
+        """Save a row; False: another was saved meanwhile."""
 
+    @abstractmethod
     def _made(self, **fields: Any) -> R:  # noqa: ANN401
-        raise NotImplementedError
+        """A row of these columns."""
 
+    @abstractmethod
     async def _refuse_beyond_quota(self) -> None:
-        raise NotImplementedError
+        """QuotaExceeded where there is no room for another."""
 
+    @abstractmethod
     def _shown(self, row: R, problems: Iterable[Problem] = ()) -> S:
-        raise NotImplementedError
+        """A row as principals see it."""
 
 
 class DataSources(_Records[DataSourceRow, SavedDataSource]):

@@ -37,5 +37,5 @@ def _is_configured() -> bool:
     try:
         return _TABLE in tomllib.loads(Path(FILE).read_text("utf-8"))
     except (OSError, ValueError):
-        # Whoever reads all of them says what is wrong with the file.
+        # Reading all settings reports what is wrong with the file.
         return True

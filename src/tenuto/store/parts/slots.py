@@ -185,7 +185,7 @@ class Slots(ColdPart):
     async def admit(self, now: datetime, *, most: int = MOST_EXAMINED) -> Admission:
         """Take back released slots and grant those that fit, in one transaction.
 
-        Whoever is granted one gets a mailbox message. A pass that is repeated finds what is left.
+        A granted waiter gets a mailbox message. A pass that is repeated finds what is left.
         """
         return await self._port.transaction(lambda: _Pass(now, most).script())
 
