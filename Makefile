@@ -10,6 +10,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.set-up
 RUNS := $(VENV)/.runs
 NODE := $(VENV)/.node
+COMPILED := $(VENV)/.compiled
 UI := src/tenuto/api/ui/assets/index.html
 BUILDING := src/tenuto/api/ui/assets.building
 PORT ?= 8484
@@ -100,8 +101,13 @@ test: lint  ## Run every check
 	@$(MAKE) --no-print-directory --jobs=2 tests types tests-ui contracts
 
 .PHONY: tests
-tests: setup ui browser
+tests: setup ui browser $(COMPILED)
 	$(BIN)/python -m pytest $(WAITING) -m "not soak" --durations=15
+
+# Once for each checkout: else every test worker compiles all tests, and rewrites their asserts, beside the others.
+$(COMPILED): | setup
+	@$(BIN)/python -m pytest --collect-only --quiet > /dev/null 2>&1 || true
+	@touch $@
 
 # Apart, since measuring nearly doubles the time. Slow tests that repeat the same code thousands of times are left out.
 .PHONY: coverage

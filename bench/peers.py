@@ -14,8 +14,9 @@ ENVIRONMENT = ROOT / ".bench" / "dbos"
 def dbos_seconds_per_step(count: int, steps: int = 10, url: str | None = None) -> float:
     """Seconds that one no-op step takes on DBOS Transact, on a new SQLite file or at `url`."""
     python = ENVIRONMENT / "bin" / "python"
-    if not python.exists():
-        venv.create(ENVIRONMENT, with_pip=True)
+    installed = ENVIRONMENT / ".installed"
+    if not installed.exists():
+        venv.create(ENVIRONMENT, with_pip=True, clear=True)
         subprocess.run(
             [
                 python,
@@ -23,12 +24,14 @@ def dbos_seconds_per_step(count: int, steps: int = 10, url: str | None = None) -
                 "pip",
                 "install",
                 "-q",
+                "--no-deps",
                 "--require-hashes",
                 "-r",
                 ROOT / "requirements" / "dbos.txt",
             ],
             check=True,
         )
+        installed.touch()
     done = subprocess.run(
         [python, ROOT / "bench" / "dbos_linear.py", str(count), *([url] if url else [])],
         check=True,

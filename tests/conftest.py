@@ -12,8 +12,11 @@ import pytest
 from hypothesis import settings
 
 from tests.kit import soak_figures
+from tests.kit.folders import have_files_in_memory
 
-pytest_plugins = ["tests.kit.postgres_plugin"]
+have_files_in_memory()
+
+pytest_plugins = ["tests.kit.postgres_plugin", "tests.kit.patience"]
 
 # A busy machine makes an example slow, not wrong; a failure prints what reproduces it elsewhere.
 settings.register_profile("tenuto", deadline=None, print_blob=True)

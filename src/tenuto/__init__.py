@@ -17,7 +17,6 @@ if TYPE_CHECKING:
         Forbidden,
         InvalidDefinition,
         InvalidInput,
-        NotAvailable,
         NotFound,
         Overloaded,
         Problem,
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     )
     from tenuto.model.failure import Failure
     from tenuto.model.status import Status
-    from tenuto.model.task_definition import TaskDefinition
+    from tenuto.model.task_definition import TaskDefinition, TaskLimits
     from tenuto.model.test_run import Mock
     from tenuto.python_form.approvals import Escalate, approval
     from tenuto.python_form.barriers import publish, sleep, terminate
@@ -104,7 +103,6 @@ _HOMES = {
     "InvalidDefinition": "tenuto.model.errors",
     "InvalidInput": "tenuto.model.errors",
     "Mock": "tenuto.model.test_run",
-    "NotAvailable": "tenuto.model.errors",
     "NotFound": "tenuto.model.errors",
     "OpenApproval": "tenuto.workspace.values",
     "Overloaded": "tenuto.model.errors",
@@ -129,6 +127,7 @@ _HOMES = {
     "Summary": "tenuto.workspace.values",
     "SyncClient": "tenuto.client",
     "TaskDefinition": "tenuto.model.task_definition",
+    "TaskLimits": "tenuto.model.task_definition",
     "TaskError": "tenuto.model.errors",
     "Tenuto": "tenuto.app",
     "TenutoError": "tenuto.model.errors",
@@ -204,7 +203,6 @@ __all__ = [
     "InvalidDefinition",
     "InvalidInput",
     "Mock",
-    "NotAvailable",
     "NotFound",
     "OpenApproval",
     "Overloaded",
@@ -230,6 +228,7 @@ __all__ = [
     "SyncClient",
     "TaskDefinition",
     "TaskError",
+    "TaskLimits",
     "Tenuto",
     "TenutoError",
     "TestRun",

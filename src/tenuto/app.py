@@ -54,9 +54,8 @@ class Tenuto(EngineWorkspace):
         """
         registry = Registry(behind=DEFAULT_REGISTRY) if tasks is None else tasks
         if store is None or isinstance(store, str):
-            most = (settings or Settings()).store_connections
             store = open_store(
-                store, listen_url=listen_url, connections=most, encryption=encryption
+                store, listen_url=listen_url, settings=settings, encryption=encryption
             )
         elif encryption is not None or store.around is None:
             store = encrypted(store, encryption)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,7 +32,6 @@ MEMORY = "memory://"
 SQLITE = "sqlite:///"
 POSTGRES = ("postgresql://", "postgres://")
 
-_LANES = 2
 _SECRET = re.compile(r"(?<=://).*(?=@)|(?<=password=)[^&]*", re.IGNORECASE | re.DOTALL)
 
 
@@ -39,15 +39,15 @@ def open_store(
     url: str | None,
     *,
     listen_url: str | None = None,
-    connections: int = 4,
+    settings: Settings | None = None,
     encryption: Codec | EncryptionSettings | None = None,
 ) -> Store:
     """The store that `url` names; without one, everything is kept in memory.
 
     `listen_url` is the PostgreSQL server itself where `url` names a pooler in front of it;
-    `connections` to it are opened at most, beside those of commits and heartbeats.
+    `settings` have the sizes and times of a store.
     """
-    store = _store(url, listen_url=listen_url, connections=connections)
+    store = _store(url, listen_url=listen_url, settings=settings)
     return encrypted(store, encryption)
 
 
@@ -62,11 +62,21 @@ def encrypted(store: Store, encryption: Codec | EncryptionSettings | None) -> St
     return encrypt(store, encryption)
 
 
-def _store(url: str | None, *, listen_url: str | None, connections: int) -> Store:
+def _store(url: str | None, *, listen_url: str | None, settings: Settings | None) -> Store:
+    from tenuto.engine.settings import Settings  # noqa: PLC0415 - only where it is used
+
+    chosen = settings or Settings()
     if url is not None and is_postgres(url):
         from tenuto.store.postgres import PostgresStore  # noqa: PLC0415 - asyncpg only where used
 
-        return PostgresStore(url, lanes=_LANES, listen_url=listen_url, connections=connections)
+        return PostgresStore(
+            url,
+            lanes=chosen.lanes,
+            listen_url=listen_url,
+            connections=chosen.store_connections,
+            beat_every=timedelta(seconds=chosen.heartbeat_every),
+            dead_after=timedelta(seconds=chosen.dead_after),
+        )
     if listen_url is not None:
         raise StoreUnavailable(
             "there is nothing to listen to but a PostgreSQL server",
@@ -79,7 +89,7 @@ def _store(url: str | None, *, listen_url: str | None, connections: int) -> Stor
         return MemoryStore()
     from tenuto.store.sqlite import SqliteStore  # noqa: PLC0415 - apsw only where it is used
 
-    return SqliteStore(sqlite_path(url), lanes=_LANES)
+    return SqliteStore(sqlite_path(url), lanes=chosen.lanes)
 
 
 def open_reader(url: str, encryption: Codec | EncryptionSettings | None = None) -> Store:
@@ -105,12 +115,15 @@ def _reader(url: str) -> Store:
     return SqliteStore.reader(path)
 
 
-async def migrate_store(url: str) -> list[str]:
-    """Create the store at `url` or migrate its schema; returns the names of the migrations."""
+async def migrate_store(url: str, *, is_beside_older: bool = False) -> list[str]:
+    """Create the store at `url` or migrate its schema; returns the names of the migrations.
+
+    `is_beside_older`: also beside processes whose program the new schema does not support.
+    """
     if is_postgres(url):
         from tenuto.store.postgres import PostgresStore  # noqa: PLC0415 - asyncpg only where used
 
-        return await PostgresStore(url).migrate()
+        return await PostgresStore(url).migrate(is_beside_older=is_beside_older)
     from tenuto.store.sqlite import SqliteStore  # noqa: PLC0415 - apsw only where it is used
 
     return await SqliteStore(sqlite_path(url)).migrate()

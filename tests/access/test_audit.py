@@ -247,3 +247,35 @@ async def test_tenants_have_chains_of_their_own(audit: AuditLog, store: Counting
     await note(audit, "i2")
     assert [row.number for row in await lines(store)] == [1, 2]
     assert [row.number for row in await lines(store, "default")] == [1]
+
+
+async def test_a_line_that_is_not_waited_for_is_written_with_the_next_that_is(
+    audit: AuditLog, store: CountingStore
+) -> None:
+    """Each transaction delays the turns of instances."""
+    await note(audit, "i1", is_waited_for=False)
+    assert await lines(store) == []
+    await note(audit, "i2")
+    assert [row.entry.target for row in await lines(store)] == ["i1", "i2"]
+
+
+async def test_a_line_that_is_not_waited_for_does_not_wait_for_long(
+    audit: AuditLog, store: CountingStore, clock: HandClock
+) -> None:
+    await note(audit, "i1", is_waited_for=False)
+    clock.move(0.1)
+    await asyncio.gather(*audit._unwaited)
+    assert [row.entry.target for row in await lines(store)] == ["i1"]
+
+
+async def test_a_line_that_comes_while_others_are_written_does_not_wait_for_long_either(
+    audit: AuditLog, store: CountingStore, clock: HandClock
+) -> None:
+    await note(audit, "i1", is_waited_for=False)
+    clock.move(0.1)
+    await asyncio.sleep(0)  # the first one is taken
+    await note(audit, "i2", is_waited_for=False)
+    clock.move(0.1)
+    async with asyncio.timeout(5):
+        await asyncio.gather(*audit._unwaited)
+    assert [row.entry.target for row in await lines(store)] == ["i1", "i2"]

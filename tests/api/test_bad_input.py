@@ -295,7 +295,10 @@ async def test_a_full_queue_is_429_and_a_store_that_is_away_503(
             assert int(reply.headers["retry-after"]) >= 1
         monkeypatch.setattr(call.app.engine.store.instances, "page", _raising(error))
         ready = await call.get("/health/ready")
-        assert (ready.status, ready.json) == (503, {"status": "the store is away"})
+        assert (ready.status, ready.json) == (
+            503,
+            {"status": "the store is away", "degraded": ["the store is away"]},
+        )
         monkeypatch.undo()
         assert (await call.get("/health/ready")).status == 200
 

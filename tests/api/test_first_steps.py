@@ -41,6 +41,6 @@ async def test_a_wait_that_runs_out_answers_202_and_the_instance_goes_on(serve: 
 @pytest.mark.asyncio
 async def test_the_service_says_that_it_lives_and_can_work(serve: Serve) -> None:
     async with serve() as call:
-        for path in ("/health", "/health/ready"):
-            reply = await call.get(path)
-            assert (reply.status, reply.json) == (200, {"status": "ok"})
+        lives, ready = await call.get("/health"), await call.get("/health/ready")
+    assert (lives.status, lives.json) == (200, {"status": "ok"})
+    assert (ready.status, ready.json) == (200, {"status": "ok", "degraded": []})

@@ -196,6 +196,22 @@ async def test_closing_does_not_wait_for_a_document(tmp_path: Path) -> None:
         await document(process, "{}").read()
 
 
+async def test_a_service_that_stops_refuses_what_is_read_and_what_waits_for_that(
+    tmp_path: Path,
+) -> None:
+    process, mark = odd(), tmp_path / "pid"
+    reading = asyncio.ensure_future(document(process, f"hang after {mark}.").read())
+    waiting = asyncio.ensure_future(document(process, json.dumps(DOUBLE)).read())
+    await until(lambda: mark.exists() and mark.read_text() != "")
+    process.refuse_all()
+    for each in (reading, waiting):
+        with pytest.raises(Refusal) as refused:
+            await each
+        assert (refused.value.status, refused.value.code) == (503, "TEN-4022")
+    assert is_gone(int(mark.read_text()))
+    await process.close()
+
+
 SCRIPT = """
 import asyncio, sys
 from tests.api.test_large_requests import document, odd

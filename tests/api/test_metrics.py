@@ -160,9 +160,8 @@ async def test_tenants_with_names_are_bounded() -> None:
 
 
 async def test_a_running_attempt_has_an_estimate_where_enough_earlier_ones_give_one() -> None:
-    """A running attempt has an `estimate {p50, p90, from}` in milliseconds where 20 or more earlier
-    ones of its step, in the process that answers, give one.
-    """
+    """Estimates are in milliseconds, of earlier ones of the same workflow and step in the process
+    that answers; `message` says `usually` and the median."""
     registry = Registry()
     running, may_end = asyncio.Event(), asyncio.Event()
 
@@ -186,3 +185,23 @@ async def test_a_running_attempt_has_an_estimate_where_enough_earlier_ones_give_
             await call.app.engine.final_state(id)
         assert (cause["estimate"]["from"], cause["estimate"]["scope"]) == (20, "process")
         assert 0 <= cause["estimate"]["p50"] <= cause["estimate"]["p90"]
+        assert cause["message"].startswith("attempt 1 runs; usually ")
+
+
+async def test_limits_and_times_of_instances_are_measured() -> None:
+    """Metrics: `workflow_execution_time_seconds` (by workflow), queue depth and wait by limit, step
+    queue time apart from step run time."""
+    async with served() as call:
+        await call("PUT", "/workflows/double", DOUBLE)
+        await call("PUT", "/workflows/wait", WAIT)
+        await call("PUT", "/concurrency", {"workflowTypeLimits": {"wait": 0, "double": 9}})
+        await call.start("double", {"number": 4}, "?wait=20")
+        await call.start("wait", {"id": 1})
+        await call.app.engine.admissions.run_once()
+        found = await read(call)
+        assert value(found["workflow_execution_time_seconds"], workflow="double") == 1
+        assert value(found["tenuto_limit_queue_depth"], kind="type") == 1
+        assert value(found["tenuto_limit_max"], limit="type:double") == 9
+        assert "tenuto_limit_wait_seconds" in found
+        for name in ("workflow_step_queue_time_seconds", "workflow_step_execution_time_seconds"):
+            assert value(found[name], workflow="double") == 1

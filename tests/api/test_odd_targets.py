@@ -69,4 +69,4 @@ async def test_options_of_the_whole_service_and_its_root_are_answered(serve: Ser
         place = host, int(port)
         assert await _status(place, b"OPTIONS * HTTP/1.1\r\nhost: localhost\r\n\r\n") == 204
         assert await _status(place, b"GET * HTTP/1.1\r\nhost: localhost\r\n\r\n") == 405
-        assert await _status(place, b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n") == 404
+        assert await _status(place, b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n") == 200

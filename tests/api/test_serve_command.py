@@ -10,7 +10,6 @@ import shlex
 import signal
 import socket
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.error import HTTPError
@@ -21,6 +20,7 @@ import pytest
 from tenuto.cli.served_address import find_served
 from tests.api.conftest import DOUBLE
 from tests.cli.conftest import Terminal
+from tests.kit.command_forks import ForkedCommand, run
 
 TASKS = """
 from tenuto import task
@@ -34,8 +34,8 @@ async def double(input: dict) -> int:
 @contextlib.contextmanager
 def running(*words: str, folder: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A service as its own process, and where it is."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tenuto", *words, "--port", "0"],
+    process = ForkedCommand(
+        [*words, "--port", "0"],
         cwd=folder,
         stderr=subprocess.PIPE,
         text=True,
@@ -173,14 +173,7 @@ def _doubled(url: str, number: int) -> object:
 
 def test_listening_beyond_this_machine_without_auth_exits_6(tmp_path: Path) -> None:
     """A bind refused for want of auth exits 6."""
-    ended = subprocess.run(
-        [sys.executable, "-m", "tenuto", "serve", "--host", "0.0.0.0", "--port", "0"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+    ended = run("serve", "--host", "0.0.0.0", "--port", "0", cwd=tmp_path)
     assert ended.returncode == 6, ended.stderr
     assert "TEN-5022" in ended.stderr
     assert not (tmp_path / ".tenuto").exists()
@@ -208,13 +201,9 @@ def test_beyond_this_machine_whoever_asks_shows_who_they_are(
             assert status == expected
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == 0
-    kept = subprocess.run(
-        [sys.executable, "-m", "tenuto", "audit", "list", "-o", "json"],
+    kept = run(
+        *("audit", "list", "-o", "json"),
         cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=120,
         env={**os.environ, "TENUTO_STORE": f"sqlite:///{tmp_path / 'store.db'}"},
     )
     lines = json.loads(kept.stdout)["items"]
@@ -228,14 +217,7 @@ def test_a_port_that_is_taken_is_said(tmp_path: Path) -> None:
 
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        ended = subprocess.run(
-            [sys.executable, "-m", "tenuto", "serve", "--port", port],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=120,
-        )
+        ended = run("serve", "--port", port, cwd=tmp_path)
     assert ended.returncode == 5, ended.stderr
     assert "TEN-4020" in ended.stderr
 

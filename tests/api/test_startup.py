@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -18,6 +16,7 @@ from tenuto.cli.backends.reader import reading
 from tenuto.compose import MEMORY, migrate_store
 from tenuto.model.errors import Unauthenticated
 from tenuto.ports import SystemIds
+from tests.kit.command_forks import run
 
 KEY = "a-very-long-admin-key-of-a-test-0123456789"
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -124,13 +123,9 @@ def test_names_of_this_machine_are_allowed_beside_those_that_are_named() -> None
 
 
 def test_a_refused_setting_ends_the_command_with_the_code_for_usage(tmp_path: Path) -> None:
-    ended = subprocess.run(
-        [sys.executable, "-m", "tenuto", "serve", "--port", "0"],
+    ended = run(
+        *("serve", "--port", "0"),
         cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
         env={**os.environ, "TENUTO_ADMIN_KEY": "hunter2", "TENUTO_ALLOW_ORIGIN": "*"},
     )
     assert ended.returncode == 2, ended.stderr

@@ -6,6 +6,9 @@ from typing import Any
 
 import pytest
 
+from tenuto.model.errors import InvalidInput
+from tenuto.model.json import Object
+from tenuto.model.task_definition import TaskDefinition, TaskLimits
 from tenuto.store.parts.workers import Sighting
 from tests.api.conftest import Serve
 
@@ -170,3 +173,27 @@ async def test_a_task_that_nobody_is_known_to_do_is_warned_about(serve: Serve) -
             ("$.steps[2].taskId", "'pak'"),
             ("$.compensationSteps[0].taskId", "'unpak'"),
         ]
+
+
+async def test_all_problems_of_a_declaration_are_named_at_once(serve: Serve) -> None:
+    wrong: Object = {
+        **PUSH,
+        "limits": {"concurrency": -1, "ratePerSecond": 1e9, "rate": 3},
+        "breaker": {"failures": 0, "openFor": "PT1S"},
+        "retry": 5,
+    }
+    paths = {
+        *("$.limits.rate", "$.limits.concurrency", "$.limits.ratePerSecond", "$.retry"),
+        *("$.breaker.failures", "$.breaker.openFor"),
+    }
+    async with serve() as call:
+        refused = await call("PUT", f"/tasks/{PUSH['id']}", wrong)
+        assert refused.status == 422
+        assert {each["path"] for each in refused.json["problems"]} == paths
+        task = TaskDefinition(
+            id="pay", kind="pull", limits=TaskLimits(concurrency=-1, rate_per_second=0)
+        )
+        with pytest.raises(InvalidInput) as caught:
+            await call.app.task_definitions.put(task)
+        places = [each.path for each in caught.value.problems]
+        assert places == ["$.limits.concurrency", "$.limits.ratePerSecond"]

@@ -240,6 +240,7 @@ async def test_a_test_run_does_not_count_in_metrics(serve: Serve) -> None:
             "workflow_instances_completed": [],
             "workflow_instances_failed": [],
             "workflow_instances_cancelled": [],
+            "workflow_execution_time_seconds": [],
             "workflow_step_execution_time_seconds": [],
             "workflow_step_queue_time_seconds": [],
             "workflow_step_failures": [],

@@ -78,6 +78,18 @@ async def test_paths_of_the_api_and_unknown_files_stay_refusals(serve: Serve, bu
 
 
 @pytest.mark.asyncio
+async def test_the_root_shows_programs_what_there_is(serve: Serve, built: Path) -> None:
+    async with serve(config=_config(built)) as call:
+        for accept in ("*/*", "application/json"):
+            found = await _get(call, "/", accept=accept)
+            assert (found.status, found.headers["content-type"]) == (200, "application/json")
+            ways = {name: path for name, path in found.json.items() if name != "service"}
+            assert set(ways) == {"webUi", "api", "docs", "openapi", "health"}
+            for name in ("docs", "openapi", "health"):
+                assert (await _get(call, ways[name])).status == 200
+
+
+@pytest.mark.asyncio
 async def test_no_path_reaches_a_file_outside(serve: Serve, built: Path) -> None:
     async with serve(config=_config(built)) as call:
         for path in (

@@ -35,6 +35,7 @@ ALLOWED_IMPORTS = frozenset(
         "base64",
         "bisect",
         "collections",
+        "contextvars",
         "copy",
         "dataclasses",
         "datetime",

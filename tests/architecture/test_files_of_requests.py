@@ -14,10 +14,10 @@ SERVING = (
     *("executions", "expr", "live", "metrics", "schedules", "store/cold", "store/parts"),
 )
 OF_THE_OPERATOR = frozenset(
-    {"built_files.py", "note_files.py", "watchdog.py", "watchdog_process.py"}
+    {"built_files.py", "memory.py", "note_files.py", "watchdog.py", "watchdog_process.py"}
 )
 """Files beside a store: their names are made of its address and of the process; and those of the
-web UI, which are all read at once, whatever a request names."""
+web UI, which are all read at once, whatever a request names; and what the system says of memory."""
 _OPENING = frozenset({"open", "os.open", "io.open", "importlib.import_module"})
 _MODULES = frozenset({"glob", "pathlib", "shutil", "tempfile"})
 

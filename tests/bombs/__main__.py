@@ -1,8 +1,9 @@
 """`python -m tests.bombs [ATTACK...]`: throw every attack at a real service, and print a table.
 
 Each attack has a service of its own, on SQLite and as two processes on PostgreSQL, with a small
-tenant whose instances are measured while it is quiet and while the bomb is under way. The service
-is stopped in the midst of it, and begun again.
+tenant. At least `--samples` of its instances are measured, for at least `--seconds`, while it is
+alone, and the same again once the attack is prepared and under way. The service is stopped in the
+midst of it, and begun again.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import NamedTuple
 
 from tests.bombs.attack import Attack
 from tests.bombs.attacks import ATTACKS
-from tests.bombs.beside import Beside
+from tests.bombs.beside import Beside, Thrown
 from tests.crash.services import services
 from tests.kit.postgres_database import connected
 from tests.kit.postgres_server import running_server
@@ -29,7 +30,9 @@ TIMES_QUIET = 3.0
 STOP_SECONDS = 30.0
 BEGIN_SECONDS = 20.0
 PEAK_BYTES = 1_000_000_000
-_WARM = 30
+_WARM = 100
+_AFTER = 50
+"""Instances of the small tenant after the restart."""
 
 
 class Row(NamedTuple):
@@ -43,7 +46,7 @@ class Row(NamedTuple):
     peak: int
     stop: float
     begin: float
-    statuses: dict[str, int]
+    thrown: Thrown
     wrong: list[str]
 
     def cells(self) -> list[str]:
@@ -54,12 +57,12 @@ class Row(NamedTuple):
             f"{_p(self.quiet, 50) * 1e3:.0f} / {quiet * 1e3:.0f}",
             f"{_p(self.under, 50) * 1e3:.0f} / {under * 1e3:.0f}",
             f"{under / quiet:.1f}",
-            str(len(self.under)),
+            f"{len(self.quiet)} / {len(self.under)}",
+            f"{self.thrown.taken} / {self.thrown.refused} in {self.thrown.seconds:.0f} s",
             f"{self.health * 1e3:.0f}",
             f"{self.peak / 1e6:.0f}",
             f"{self.stop:.1f}",
             f"{self.begin:.1f}",
-            " ".join(f"{status}:{count}" for status, count in sorted(self.statuses.items())),
         ]
 
     def broken(self) -> list[str]:
@@ -80,7 +83,8 @@ class Row(NamedTuple):
 
 HEAD = (
     *("attack", "store", "quiet p50 / p99 (ms)", "under it (ms)", "times", "instances"),
-    *("slowest /health (ms)", "peak (MB)", "SIGTERM (s)", "begin again (s)", "answers"),
+    *("requests taken / refused", "slowest /health (ms)", "peak (MB)", "SIGTERM (s)"),
+    "begin again (s)",
 )
 
 
@@ -93,7 +97,14 @@ def _p99(values: Sequence[float]) -> float:
     return _p(values, 99)
 
 
-async def measured(attack: Attack, store: str, url: str, count: int, seconds: float) -> Row:
+class Effort(NamedTuple):
+    """How long the small tenant is measured: for both of these at least."""
+
+    seconds: float
+    samples: int
+
+
+async def measured(attack: Attack, store: str, url: str, count: int, effort: Effort) -> Row:
     with tempfile.TemporaryDirectory(prefix="tenuto-bombs-") as name:
         folder = Path(name)
         url = await _empty_database(url) if url else f"sqlite:///{folder / 'store.db'}"
@@ -103,14 +114,16 @@ async def measured(attack: Attack, store: str, url: str, count: int, seconds: fl
             await beside.small().deploy()
             await beside.small().work_for(0, _WARM)
             quiet, under, after = beside.small(), beside.small(), beside.small()
-            await quiet.work_for(seconds / 2)
+            await quiet.work_for(effort.seconds, effort.samples)
             throwing = await beside.throw(attack)
-            await under.work_for(seconds)
+            await throwing.begun()
+            await under.work_for(effort.seconds, effort.samples)
+            throwing.count_no_more()
             peak = beside.peak_bytes
             stop = await beside.stop()
             thrown = await throwing.end()
             begin = await beside.begin()
-            await after.work_for(seconds / 2)
+            await after.work_for(effort.seconds / 2, _AFTER)
             peak = max(peak, beside.peak_bytes)
             await beside.stop()
     return Row(
@@ -122,7 +135,7 @@ async def measured(attack: Attack, store: str, url: str, count: int, seconds: fl
         peak=peak,
         stop=stop,
         begin=begin,
-        statuses=thrown.statuses,
+        thrown=thrown,
         wrong=[*under.wrong, *after.wrong, *thrown.unfit[:3]],
     )
 
@@ -148,15 +161,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="tests.bombs", description=__doc__)
     parser.add_argument("names", nargs="*", help=f"some of: {', '.join(ATTACKS)}")
     parser.add_argument("--store", action="append", choices=("sqlite", "postgresql"))
-    parser.add_argument("--seconds", type=float, default=10)
+    parser.add_argument("--seconds", type=float, default=6)
+    parser.add_argument("--samples", type=int, default=600)
     chosen = parser.parse_args()
     print("| " + " | ".join(HEAD) + " |")
     print("|" + "---|" * len(HEAD), flush=True)
     failed = False
+    effort = Effort(chosen.seconds, chosen.samples)
     with _stores(chosen.store or ("sqlite", "postgresql")) as stores:
         for name in chosen.names or ATTACKS:
             for store, url, count in stores:
-                row = asyncio.run(measured(ATTACKS[name], store, url, count, chosen.seconds))
+                row = asyncio.run(measured(ATTACKS[name], store, url, count, effort))
                 print("| " + " | ".join(row.cells()) + " |", flush=True)
                 for line in row.broken():
                     failed = True

@@ -47,8 +47,19 @@ class Thrown(NamedTuple):
     """How the thrower was answered."""
 
     statuses: dict[str, int]
+    """Answers after the preparation, by status."""
+    seconds: float
+    """From the first request after the preparation to the newest of these answers."""
     odd: list[str]
     """Answers that the attack does not accept."""
+
+    @property
+    def taken(self) -> int:
+        return sum(count for status, count in self.statuses.items() if 200 <= int(status) < 300)
+
+    @property
+    def refused(self) -> int:
+        return sum(self.statuses.values()) - self.taken
 
     @property
     def unfit(self) -> list[str]:
@@ -193,13 +204,18 @@ class Throwing:
         """Return once all is prepared and the attack itself begins."""
         assert await self._said.readline() == b"begun\n"
 
+    def count_no_more(self) -> None:
+        """Later answers are not counted: they are those of a service that stops."""
+        if self._process.returncode is None:
+            self._process.send_signal(signal.SIGUSR1)
+
     async def end(self) -> Thrown:
         if self._process.returncode is None:
             self._process.send_signal(signal.SIGTERM)
         said = await self._said.read()
         await self._process.wait()
         told = json.loads(said.splitlines()[-1])
-        return Thrown(told["statuses"], told["odd"])
+        return Thrown(told["statuses"], told["seconds"], told["odd"])
 
 
 def _peak_bytes(pid: int) -> int:

@@ -3,7 +3,7 @@
 A process of its own, since making and sending large bodies must not disturb what is measured
 beside it; at the lowest priority, since it stands for another machine. The key is in the
 environment. It says `begun` once all is prepared, and at the end, as
-JSON, which statuses it was answered with.
+JSON, which statuses it was answered with since then, until SIGUSR1 if that came before.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import json
 import os
 import signal
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -37,6 +38,10 @@ class Thrower:
         self._urls = cycle(urls)
         self._headers = {"authorization": f"Bearer {key}"}
         self.statuses: Counter[int] = Counter()
+        self.is_counting = True
+        self.seconds = 0.0
+        """From the first request after the preparation to the newest answer."""
+        self._begun = time.monotonic()
         self.odd: list[str] = []
         """Answers that the attack does not accept."""
 
@@ -44,6 +49,8 @@ class Thrower:
         async with aiohttp.ClientSession(timeout=_PATIENCE) as session:
             for ask in self._attack.before():
                 await self._send(session, ask, frozenset())
+            self.statuses.clear()
+            self._begun = time.monotonic()
             print("begun", flush=True)
             opened = asyncio.ensure_future(self._open(session))
             try:
@@ -55,6 +62,10 @@ class Thrower:
                 await opened
             finally:
                 opened.cancel()
+
+    def count_no_more(self) -> None:
+        """What is answered from now on is not counted."""
+        self.is_counting = False
 
     async def _all(self, session: aiohttp.ClientSession, asks: Iterator[Ask]) -> None:
         for ask in asks:
@@ -76,7 +87,9 @@ class Thrower:
                     text = text or chunk[:300].decode("utf-8", "replace")
         except (*_CLOSED, ValueError) as error:
             status, text = CLOSED, repr(error)
-        self.statuses[status] += 1
+        if self.is_counting:
+            self.statuses[status] += 1
+            self.seconds = time.monotonic() - self._begun
         if not (200 <= status < 300 or status in refusals):
             self.odd.append(f"{status} for {ask.method} {ask.path[:80]}: {text}")
 
@@ -124,10 +137,13 @@ async def main(name: str, urls: Sequence[str]) -> None:
     os.nice(19)
     thrower = Thrower(ATTACKS[name], urls, os.environ["TENUTO_KEY"])
     throwing = asyncio.ensure_future(thrower.run())
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, throwing.cancel)
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGTERM, throwing.cancel)
+    loop.add_signal_handler(signal.SIGUSR1, thrower.count_no_more)
     with suppress(asyncio.CancelledError):
         await throwing
-    print(json.dumps({"statuses": thrower.statuses, "odd": thrower.odd}), flush=True)
+    said = {"statuses": thrower.statuses, "seconds": thrower.seconds, "odd": thrower.odd}
+    print(json.dumps(said), flush=True)
 
 
 if __name__ == "__main__":

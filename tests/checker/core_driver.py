@@ -167,8 +167,9 @@ class CoreDriver:
                     if each["kind"] == "late-result" or (each["node"], each["iteration"]) != again
                 ]
             case AskSlot():
-                place = {"node": effect.node, "iteration": effect.iteration}
-                granted = Admitted(number=effect.number, **place)
+                granted = Admitted(
+                    number=effect.number, node=effect.node, iteration=effect.iteration
+                )
                 self._at(self._now, lambda: self._feed(granted))
             case PublishEvent() | TakeEvent() | ReleaseSlot():
                 pass

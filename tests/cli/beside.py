@@ -10,10 +10,16 @@ from tests.cli.conftest import PATIENCE, WAIT, Terminal
 
 
 @contextmanager
-def in_use(terminal: Terminal, *options: str) -> Iterator[subprocess.Popen[str]]:
-    """Another process has the store open, and an instance of its own that waits."""
+def in_use(
+    terminal: Terminal, *options: str, is_child: bool = False
+) -> Iterator[subprocess.Popen[str]]:
+    """Another process has the store open, and an instance of its own that waits.
+
+    `is_child`: of this process, which is told when the other one is stopped.
+    """
     terminal.write("wait.json", WAIT)
-    process = terminal.start("run", "wait.json", "-i", '{"id": 7}', *options)
+    words = ("run", "wait.json", "-i", '{"id": 7}', *options)
+    process = terminal.start(*words, is_loaded=not is_child)
     with process:
         try:
             told(process, "waiting for paid")

@@ -9,20 +9,18 @@ import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import chdir, contextmanager
-from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from typer import testing
-from typer.main import get_command
 from typer.testing import CliRunner
 
 from tenuto import Context, TaskError, Tenuto
-from tenuto.cli.commands import app
 from tenuto.model.json import Object
 from tenuto.tasks.registry import DEFAULT_REGISTRY
 from tests.cli.waiting import until, waits_for_event
+from tests.cli.whole import program_of
+from tests.kit.command_forks import ForkedCommand
 from tests.kit.postgres_database import fresh_database
 
 PATIENCE = 150
@@ -58,9 +56,6 @@ WAIT: Object = {
     ]
 }
 
-# All commands are put together once for each process of tests, not with each call.
-testing._get_command = cache(get_command)  # type: ignore[attr-defined]
-
 
 class Ended(NamedTuple):
     """How a command ended."""
@@ -94,16 +89,17 @@ class Terminal:
         path.write_text(content if isinstance(content, str) else json.dumps(content, indent=2))
         return path
 
-    def start(self, *arguments: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [sys.executable, "-m", "tenuto", *arguments],
-            cwd=self.folder,
-            env=self.environment,
-            text=True,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
+    def start(self, *arguments: str, is_loaded: bool = True) -> subprocess.Popen[str]:
+        """A process of a command; unless it `is_loaded`, it has to load what it needs."""
+        options: dict[str, Any] = {
+            "cwd": self.folder,
+            "env": self.environment,
+            "text": True,
+            **dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE),
+        }
+        if is_loaded:
+            return ForkedCommand(arguments, **options)
+        return subprocess.Popen([sys.executable, "-m", "tenuto", *arguments], **options)
 
     def run(self, *arguments: str, stdin: str = "") -> Ended:
         """Run a command as a process of its own."""
@@ -114,8 +110,9 @@ class Terminal:
     def call(self, *arguments: str, input: str | None = None) -> Ended:
         """Run a command in this process: quick, for commands that run no tasks."""
         with chdir(self.folder), _no_tasks(self.folder):
+            program = program_of(arguments[0] if arguments else "")
             result = CliRunner().invoke(
-                app, arguments, input, env=self.environment, prog_name="tenuto"
+                program, arguments, input, env=self.environment, prog_name="tenuto"
             )
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception

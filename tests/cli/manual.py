@@ -6,10 +6,9 @@ from functools import cache
 from pathlib import Path
 
 from typer.core import TyperCommand, TyperGroup, TyperOption
-from typer.main import get_command
 from typer.testing import CliRunner
 
-from tenuto.cli.commands import app
+from tests.cli.whole import WHOLE, app
 
 PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
 MARK = "<!-- From here on generated: python -m tests.cli.manual -->\n"
@@ -25,16 +24,9 @@ def page(written: str) -> str:
     return head + mark + "\n" + "\n".join(sections)
 
 
-@cache
-def _whole() -> TyperGroup:
-    whole = get_command(app)
-    assert isinstance(whole, TyperGroup)
-    return whole
-
-
 def options_of(command: str) -> dict[str, object]:
     """The options of a command by all their names, each with the annotation of its value."""
-    found: object = _whole()
+    found: object = WHOLE
     for word in command.split():
         assert isinstance(found, TyperGroup)
         found = found.commands[word]
@@ -45,9 +37,8 @@ def options_of(command: str) -> dict[str, object]:
 
 def commands() -> list[str]:
     """Every command, as it is typed; those in a group behind the others."""
-    whole = _whole()
-    groups = {name: each for name, each in whole.commands.items() if isinstance(each, TyperGroup)}
-    single = [name for name in whole.commands if name not in groups]
+    groups = {name: each for name, each in WHOLE.commands.items() if isinstance(each, TyperGroup)}
+    single = [name for name in WHOLE.commands if name not in groups]
     return [
         *single,
         *(f"{name} {inner}" for name, each in groups.items() for inner in each.commands),

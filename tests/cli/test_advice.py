@@ -10,16 +10,14 @@ from pathlib import Path
 
 import pytest
 from typer.core import TyperCommand, TyperGroup
-from typer.main import get_command
 
 import tenuto
-from tenuto.cli.commands import app
 from tenuto.cli.served_address import announced
 from tenuto.store.sqlite.lock import EngineLock
 from tests.cli.conftest import Terminal
+from tests.cli.whole import WHOLE
 
 ROOT = Path(tenuto.__file__).parent
-WHOLE = get_command(app)
 _OFFERED = re.compile(r"(?<![\w/.`-])(`?)tenuto ([a-z][a-z-]*(?: [^`\n;]*)?)")
 _GONE = "\0"
 """Stands for what is filled in: a word, several, or options."""

@@ -58,7 +58,7 @@ LOOKS = {
     *("definition", "definition_ids", "definition_page", "newest_definitions"),
     *("instance", "at", "instances", "page", "details", "event", "events", "event_page", "stats"),
     *("id", "status", "state", "context", "waits", "explain", "widget", "history", "logs"),
-    *("log_page", "changes", "result", "undo_plan", "queue"),
+    *("log_page", "changes", "result", "undo_plan", "queue", "rules"),
     *("get", "list", "groups", "deliveries", "export", "verify"),
     *("preview", "preview_document", "ticks", "tick_page", "uses", "days", "between"),
 }
@@ -117,6 +117,8 @@ CALLS: dict[str, Call] = {
     "limits.promote": lambda space, _: space.limits.promote(UNKNOWN),
     "limits.hold": lambda space, _: space.limits.hold(UNKNOWN),
     "limits.release": lambda space, _: space.limits.release(UNKNOWN),
+    "limits.add_rule": lambda space, _: space.limits.add_rule("ctx.input.n === 1", hold=True),
+    "limits.remove_rule": lambda space, _: space.limits.remove_rule("none"),
     "schedules.save": lambda space, _: space.schedules.save(SCHEDULE),
     "schedules.pause": lambda space, _: space.schedules.pause("daily"),
     "schedules.resume": lambda space, _: space.schedules.resume("daily"),

@@ -70,7 +70,7 @@ def test_a_process_that_is_slow_is_waited_for_and_nothing_is_done_in_its_place(
     terminal: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mailbox, "PATIENCE", 1.5)
-    with in_use(terminal) as process:
+    with in_use(terminal, is_child=True) as process:
         stop_between_writes(process, terminal)
         try:
             asked = terminal.call("cancel", "@last", "--reason", "enough")
@@ -116,7 +116,7 @@ def _is_writable(terminal: Terminal) -> bool:
 
 
 def test_ctrl_c_while_a_command_is_waited_for_says_that_it_is_stored(terminal: Terminal) -> None:
-    with in_use(terminal) as process:
+    with in_use(terminal, is_child=True) as process:
         stop_between_writes(process, terminal)
         try:
             with terminal.start("cancel", "@last") as asking:

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from tenuto.cli.commands import app
 from tests.cli.conftest import Terminal, one_of_each
 from tests.cli.test_on_a_server import a_server
 from tests.cli.test_schedules import made
 from tests.cli.test_start_up import _COMMAND, DECIDING, SERVING, loaded
+from tests.cli.whole import app
 
 SHELLS = ("bash", "zsh", "fish")
 

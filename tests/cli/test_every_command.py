@@ -14,16 +14,13 @@ from unittest.mock import patch
 import msgspec
 import pytest
 from typer.core import TyperGroup
-from typer.main import get_command
 
 from tenuto import cli
-from tenuto.cli.commands import app
 from tenuto.cli.views import terminal as streams
 from tests.cli.conftest import Ended
 from tests.cli.manual import commands
+from tests.cli.whole import WHOLE
 
-WHOLE = get_command(app)
-assert isinstance(WHOLE, TyperGroup)
 GROUPS = [name for name, each in WHOLE.commands.items() if isinstance(each, TyperGroup)]
 COMMANDS = ["", *commands(), *GROUPS]
 NARROW = 60

@@ -13,6 +13,7 @@ import pytest
 from tenuto.cli.project import make_project, project_files, templates
 from tenuto.config.sources import read_config
 from tests.cli.conftest import Terminal
+from tests.kit.inner_pytest import ALONE
 
 
 def test_every_template_has_workflow_tasks_test_settings_readme_and_ignored_files() -> None:
@@ -99,7 +100,7 @@ def test_a_folder_that_may_not_be_written_is_refused(
 def test_the_test_that_a_template_ships_passes(tmp_path: Path, template: str) -> None:
     make_project(tmp_path / "shop", template, force=False)
     ran = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"],
+        [sys.executable, "-m", "pytest", "-q", *ALONE],
         cwd=tmp_path / "shop",
         capture_output=True,
         text=True,

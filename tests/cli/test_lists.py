@@ -110,9 +110,9 @@ def test_the_tables_say_what_each_is(past: Terminal) -> None:
         *("double", "other", "refuse", "wait"),
     ]
     tasks = past.call("tasks", "list").out
-    assert re.search(r"far +worker +4 attempts +PT5S +any", tasks), tasks
-    assert re.search(r"near +nowhere +4 attempts +PT5S +any", tasks), tasks
-    assert re.search(r"pack +worker +- +- +any", tasks), tasks
+    assert re.search(r"far +worker +4 attempts +PT5S +- +any", tasks), tasks
+    assert re.search(r"near +nowhere +4 attempts +PT5S +- +any", tasks), tasks
+    assert re.search(r"pack +worker +- +- +- +any", tasks), tasks
     far, near, pack = past.call("tasks", "list", "-o", "json").json["items"]
     assert (far["workerIds"], near["workerIds"]) == (["packer"], [])
     assert (near["runs"], pack["isDeclared"]) == ([], False)

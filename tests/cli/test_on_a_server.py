@@ -16,12 +16,12 @@ from typer.testing import CliRunner
 
 from tenuto.api.config import ServiceConfig
 from tenuto.cli import doctor
-from tenuto.cli.commands import app
 from tenuto.client.connection import Answered, Ask, Connection
 from tenuto.model.errors import StoreUnavailable
 from tenuto.model.status import Status, read_status
 from tests.api.conftest import DOUBLE, REFUSE, WAIT, served
 from tests.cli.conftest import Ended
+from tests.cli.whole import app
 from tests.client.strangers import AWAY, STARTED, Answer, answering, reply
 
 Do = Callable[..., Ended]

@@ -84,8 +84,8 @@ def test_the_version_is_told(terminal: Terminal) -> None:
 def test_help_loads_neither_engine_nor_store() -> None:
     code = (
         "import sys\n"
-        "from tenuto.cli.commands import app\n"
-        "app(['--help'], standalone_mode=False)\n"
+        "from tenuto.cli.program import program\n"
+        "program()(['--help'], standalone_mode=False)\n"
         "heavy = {'apsw', 'rpds', 'jsonschema_rs', 'tenuto.engine.engine', 'rich.live'}\n"
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
     )

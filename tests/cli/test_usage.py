@@ -15,7 +15,8 @@ from tenuto.cli.views import terminal as terminal_views
 from tenuto.cli.wrong_usage import OTHER_WORDS
 from tests.cli.conftest import Terminal
 from tests.cli.manual import commands as commands_of_manual
-from tests.cli.test_every_command import GROUPS, WHOLE
+from tests.cli.test_every_command import GROUPS
+from tests.cli.whole import WHOLE, app
 
 SECRET = f"tnt_{'0' * 16}_{'a' * 64}"
 
@@ -51,7 +52,7 @@ def test_every_group_of_a_module_is_a_command_and_known_ones_come_first() -> Non
         for each in vars(module).values()
         if isinstance(each, typer.Typer)
     }
-    listed = [each.typer_instance.info.name for each in commands.app.registered_groups]  # type: ignore[union-attr]
+    listed = [each.typer_instance.info.name for each in app.registered_groups]  # type: ignore[union-attr]
     assert set(listed) == groups
     assert listed[:2] == ["events", "dead-letters"]
 
@@ -112,10 +113,10 @@ def test_a_worker_is_told_of_its_own_arguments(terminal: Terminal) -> None:
 def test_a_stop_while_the_program_is_loaded_is_no_traceback(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def interrupted(**_: object) -> None:
+    def interrupted(_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("tenuto.cli.commands.app", interrupted)
+    monkeypatch.setattr("tenuto.cli.program.program", interrupted)
     with pytest.raises(SystemExit) as ended:
         cli.main()
     assert ended.value.code == 130
@@ -208,7 +209,8 @@ LOOKS = {
     *("data-queries list", "data-queries show", "data-queries run"),
     "secrets list",
     *("workers list", "workflows diff", "workflows export", "workflows list", "workflows show"),
-    *("approvals list", "concurrency show", "queue list", "views list"),
+    *("approvals list", "concurrency show", "concurrency usage", "queue list", "queue rules"),
+    "views list",
 }
 ABOUT_FILES_OR_PROCESSES = {
     *("config list", "config remove", "config set", "config show", "config use", "init"),
@@ -240,10 +242,10 @@ def test_a_home_that_cannot_be_looked_into_has_no_profiles(terminal: Terminal) -
 def test_a_defect_outside_of_the_work_of_a_command_is_no_traceback(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def broken(**_: object) -> None:
+    def broken(_: object) -> None:
         raise LookupError("a defect")
 
-    monkeypatch.setattr("tenuto.cli.commands.app", broken)
+    monkeypatch.setattr("tenuto.cli.program.program", broken)
     monkeypatch.setattr("sys.argv", ["tenuto", "list", "-o", "json"])
     terminal_views.data.cache_clear()
     with pytest.raises(SystemExit) as ended:

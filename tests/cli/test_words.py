@@ -10,19 +10,19 @@ from tenuto.cli.exits import exit_code
 from tenuto.cli.lookup import short_ids
 from tenuto.cli.positions import Positions
 from tenuto.cli.views.progress import Line
-from tenuto.cli.views.terminal import ago, countdown, length
+from tenuto.cli.views.terminal import ago, countdown
 from tenuto.cli.views.watchers import fitted
 from tenuto.model.errors import (
     Conflict,
     Forbidden,
     InvalidInput,
-    NotAvailable,
     NotFound,
     Overloaded,
     Problem,
     StoreUnavailable,
     TenutoError,
 )
+from tenuto.model.lengths import length
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 PROBLEM = Problem(code="TEN-2004", path="$", message="m", advice="a")
@@ -90,7 +90,6 @@ def test_ids_are_shown_as_short_as_they_differ() -> None:
         (Conflict("m"), 4),
         (StoreUnavailable("m"), 5),
         (TenutoError("m", code="TEN-4001"), 5),
-        (NotAvailable("m", [PROBLEM]), 6),
         (Overloaded("m"), 6),
         (Forbidden("m"), 6),
     ],

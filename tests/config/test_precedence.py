@@ -13,6 +13,7 @@ from tenuto.config.sources import read_config
 from tenuto.engine.bounds import Bounds
 from tenuto.engine.settings import Settings
 from tenuto.model.errors import InvalidInput, NotFound
+from tenuto.model.load import OverloadBounds
 from tenuto.model.policy import Limits, RetryPolicy
 from tenuto.model.quotas import Quotas
 
@@ -50,9 +51,10 @@ def test_every_setting_of_the_engine_can_be_reached() -> None:
         (Quotas, "engine.quotas."),
         (RetryPolicy, "engine.retry."),
         (Bounds, "engine.bounds."),
+        (OverloadBounds, "engine.overload."),
     ):
         for field in structs.fields(kind):
-            if field.name not in ("limits", "quotas", "retry", "bounds"):
+            if field.name not in ("limits", "quotas", "retry", "bounds", "overload"):
                 assert prefix + field.name in names
     assert len({each.variable for each in settings().values()}) == len(names)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+from datetime import timedelta
 from pathlib import Path
 
 import msgspec
@@ -31,6 +32,13 @@ ONE: Object = {"id": "one", "steps": [{"stepId": "a", "type": "TASK", "taskId": 
         ("engine.threads", "many"),
         ("engine.store_connections", "0"),
         ("engine.store_connections", "100000"),
+        ("engine.attempts", "0"),
+        ("engine.attempts", "-3"),
+        ("engine.lanes", "0"),
+        ("engine.lanes", "99"),
+        ("engine.heartbeat_every", "0"),
+        ("engine.dead_after", "0"),
+        ("engine.dead_after", "100000"),
     ],
 )
 def test_a_size_that_cannot_be_is_refused_with_its_name(name: str, value: str) -> None:
@@ -53,9 +61,36 @@ def test_settings_are_read_by_their_names() -> None:
 
 
 def test_a_store_has_as_many_connections_as_it_is_given() -> None:
-    store = open_store("postgresql://u@h/d", connections=9)
+    store = open_store("postgresql://u@h/d", settings=Settings(store_connections=9, lanes=3))
     assert isinstance(store, PostgresStore)
-    assert store.most_connections == 9
+    assert (store.most_connections, store.lanes) == (9, 3)
+
+
+def test_processes_beat_and_are_presumed_dead_as_is_set() -> None:
+    settings = Settings(heartbeat_every=1, dead_after=3)
+    store = open_store("postgresql://u@h/d", settings=settings)
+    assert isinstance(store, PostgresStore)
+    assert store.beat_every == timedelta(seconds=1)
+    assert store._database.rhythm.dead_after == timedelta(seconds=3)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"engine.dead_after": "5"},
+        {"engine.heartbeat_every": "4"},
+        {"engine.heartbeat_every": "4", "engine.dead_after": "11"},
+    ],
+)
+def test_a_death_that_comes_before_three_heartbeats_is_refused(given: dict[str, str]) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        read_config({**given, "engine.lanes": "0"}, {}, None)
+    lanes, death = refused.value.problems
+    assert "engine.lanes" in lanes.message
+    assert "at least three times heartbeat_every" in death.message
+    assert death.path in {f"--set {name}" for name in given}
+    with pytest.raises(ValueError, match="dead_after"):
+        Settings(**{name.partition(".")[2]: float(value) for name, value in given.items()})  # type: ignore[arg-type]
 
 
 @pytest.mark.asyncio

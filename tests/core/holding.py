@@ -143,8 +143,7 @@ def check_outstanding(run: Run) -> None:
         assert not run.ledger.approvals
         assert (resolving, run.ledger.children) == ({}, {})
     declared = run.plan.definition.cancellation_triggers
-    is_listening = listens(run.plan, run.state) and run.state.status is not Status.CREATED
-    wanted = len(declared) if is_listening else 0
+    wanted = len(declared) if listens(run.plan, run.state) else 0
     assert len(run.ledger.triggers) == wanted
 
 

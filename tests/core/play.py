@@ -13,6 +13,8 @@ from copy import copy
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, NamedTuple
 
+from msgspec import UNSET
+
 from tenuto.core import Decision, InstanceState, Plan, Rejection, blank, decide, snapshot
 from tenuto.core.cancel_trigger import holds
 from tenuto.core.deciding import GO_ON
@@ -387,8 +389,12 @@ class Run:
     def admit(self, node: str = "", number: int | None = None) -> Run:
         """Grant the slot that is asked for."""
         key = key_of(node)
+        order = self.ledger.slots.get(key)
+        request = None if order is None else order.request
+        is_rated = request is not None and request.rate is not None
         asked = self.ledger.slots[key].number if number is None else number
-        return self.tell(Admitted(number=asked, node=key.node, iteration=key.iteration))
+        at = self.now if is_rated else UNSET
+        return self.tell(Admitted(number=asked, node=key.node, iteration=key.iteration, at=at))
 
     def skip_delay(self, node: str) -> Run:
         key = key_of(node)

@@ -88,6 +88,14 @@ def woken_among_others() -> Run:
     return run.event("paid").later(minutes=1).admit().succeed("b", 2)
 
 
+def begun_at_its_rate() -> Run:
+    """It is debounced, then waits for its rate, and begins at the moment of its grant."""
+    rate: Object = {"limit": 1, "per": "PT1M", "key": "{{ctx.input.customer}}"}
+    options: Object = {"rate": rate, "debounce": {"period": "PT5S", "max": "PT30S"}}
+    run = play({**draw("a>b"), "workflowOptions": options})
+    return run.start({"customer": "c7"}).later(minutes=1).admit().succeed("a", 1).succeed("b", 2)
+
+
 def one_printer() -> Run:
     """Two steps ask for one mutex; the first is lost once, and is tried again."""
     shared = task(mutex="printer {{ctx.input.floor}}")
@@ -678,6 +686,7 @@ SHELF: dict[str, Situation] = {
         set_aside_and_retried,
         by_declared_policies,
         woken_among_others,
+        begun_at_its_rate,
         one_printer,
     )
 }

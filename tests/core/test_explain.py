@@ -11,18 +11,28 @@ from tenuto.core.deciding import GO_ON
 from tenuto.core.explain import Facts, explain
 from tenuto.core.explain_steps import MOST_CAUSES
 from tenuto.core.incomplete_joins import join_message
-from tenuto.model.causes import Cause, CauseKind, Explanation
+from tenuto.model.causes import (
+    Cause,
+    CauseKind,
+    Estimate,
+    Explanation,
+    Holder,
+    Queued,
+    RequestWait,
+)
 from tenuto.model.durations import iso
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import ScheduleCause
+from tenuto.model.json import Object
 from tenuto.model.status import Status
 from tests.core.calendars import policies
 from tests.core.drawing import box, draw, start, task, undoing, wait
-from tests.core.play import BEGIN, Run
+from tests.core.play import BEGIN, Run, play
 from tests.core.test_working_time import FRIDAY, berlin
 from tests.core.wandering import wander
 from tests.kit.workload import Seeded, Taste, make_input, random_document
 
+CROWDED = RequestWait(target="api.example", obstacle="concurrency", since=BEGIN)
 NOBODY = "no process or worker has taken its task work"
 
 
@@ -341,3 +351,89 @@ def test_the_sla_of_a_step_names_it() -> None:
     _, sla = explained(run).causes
     assert (sla.step_id, sla.details["calendar"]) == ("a", None)
     assert sla.message == "its SLA is kept so far; it is missed at 2026-01-01T04:00:00.000Z"
+
+
+USUAL = Estimate(p50=40_000, p90=90_000, count=20)
+
+
+def test_a_step_without_its_mutex_names_its_position_and_the_holders() -> None:
+    run = Run(draw("a", a=task(mutex="printer"))).start({})
+    assert only(run).message == "it waits for the mutex 'printer'"
+    held = Holder(instance_id="other", step_id="print", iteration="2", since=BEGIN)
+    queued = Queued(
+        since=BEGIN, limit="mutex:default/printer", place=2, length=3, holders=(held,), most=1
+    )
+    cause = only(run, mutexes={("a", ""): queued}, estimates={("mutex", "a"): USUAL})
+    assert cause.kind is CauseKind.MUTEX
+    said = "position 2 of 3; mutex 'printer', held by print[2] of other; usually 40 s"
+    assert (cause.message, cause.since, cause.estimate) == (said, BEGIN, USUAL)
+    assert cause.details == {
+        "mutex": "printer",
+        "position": 2,
+        "of": 3,
+        "holders": [
+            {"instanceId": "other", "stepId": "print", "iteration": "2", "since": iso(BEGIN)}
+        ],
+    }
+
+
+@pytest.mark.parametrize(
+    ("document", "past", "facts", "said"),
+    [
+        (draw("a"), "attempt", {}, "attempt 1 runs"),
+        (draw("a"), "queue", {"jobs": {("a", "", 1): 0}}, NOBODY),
+        (draw("a"), "queue", {"queued": frozenset({("a", "", 1)})}, "attempt 1 waits for a thread"),
+        (draw("a"), "queue", {"waits": {("a", "", 1): CROWDED}}, "its request waits until one"),
+        (draw("a", a=wait("paid")), "wait", {}, "waits for the event paid"),
+        (draw("a", a=box("approval", assignees={"users": ["ana"]})), "wait", {}, "waits for ana"),
+        (draw("a", a=task(mutex="m")), "mutex", {}, "it waits for the mutex 'm'"),
+    ],
+)
+def test_a_cause_says_how_long_it_usually_takes_where_earlier_ones_tell(
+    document: Object, past: str, facts: dict[str, Any], said: str
+) -> None:
+    """`explain` has the causes slot, mutex, event, approval, worker, breaker, rate limit, retry,
+    timer, working time, schedule, child, pause, each with since when, until when where known, who
+    holds it, and an estimate `{p50, p90, from}` where 20 or more earlier ones give one."""
+    run = Run(document).start({})
+    assert only(run, **facts).estimate is None
+    cause = only(run, estimates={(past, "a"): USUAL}, **facts)
+    assert cause.estimate == USUAL
+    assert cause.message.startswith(said)
+    assert cause.message.endswith("; usually 40 s")
+
+
+def test_a_child_says_how_long_earlier_ones_ran() -> None:
+    run = Run(draw("c", c=box("subWorkflow", workflowId="other"))).start({})
+    run.resolve("c")
+    cause = only(run, estimates={("child", "c"): USUAL})
+    assert (cause.estimate, cause.message.endswith("; usually 40 s")) == (USUAL, True)
+
+
+def test_a_breaker_is_not_estimated_from_attempts_that_had_none() -> None:
+    run = Run(draw("a")).start({})
+    wait = RequestWait(target="api.example", obstacle="breaker", since=BEGIN, until=BEGIN)
+    cause = only(run, waits={("a", "", 1): wait}, estimates={("queue", "a"): USUAL})
+    assert (cause.kind, cause.estimate) == (CauseKind.BREAKER, None)
+
+
+@pytest.mark.parametrize(
+    ("queued", "said"),
+    [
+        ({"limit": ""}, "it waits for a slot, and is about to be looked at"),
+        ({"limit": "", "is_on_hold": True}, "it is on hold: it waits until it is released"),
+        (
+            {"limit": "tenant:acme", "held": 10, "most": 10, "place": 3, "length": 9},
+            "position 3 of 9; limit tenant:acme 10 of 10, held by other; usually 40 s",
+        ),
+    ],
+)
+def test_a_queued_instance_names_its_position_the_limit_and_the_holders(
+    queued: dict[str, Any], said: str
+) -> None:
+    document: Object = {**draw("a"), "workflowOptions": {"concurrency": {"limit": 1}}}
+    run = play(document).start({})
+    slot = Queued(since=BEGIN, holders=(Holder(instance_id="other"),), **queued)
+    [cause, *_] = explained(run, slot=slot, estimates={("slot", ""): USUAL}).causes
+    assert (cause.kind, cause.message, cause.since) == (CauseKind.SLOT, said, BEGIN)
+    assert (cause.estimate is None) is bool(queued.get("is_on_hold"))

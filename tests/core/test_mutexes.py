@@ -24,6 +24,8 @@ def asked(drawn: str = "a>b", **settings: JSON) -> Run:
 
 
 def test_a_step_begins_with_its_mutex_and_keeps_it_until_it_has_ended() -> None:
+    """`mutex`: tenant-wide, first come first served, from first dispatch to the final outcome; a
+    nested request for what an enclosing node holds fails `MUTEX_SELF`."""
     run = asked()
     assert (run.running, run.ledger.slots[A].mutex, run.state.status) == (
         [],
@@ -76,6 +78,8 @@ def test_a_loss_keeps_it() -> None:
 
 
 def test_a_mutex_that_a_step_around_the_instance_has_fails_the_step() -> None:
+    """`mutex`: tenant-wide, first come first served, from first dispatch to the final outcome; a
+    nested request for what an enclosing node holds fails `MUTEX_SELF`."""
     around = Parent(id="p", node="n", root_id="p", depth=1, mutexes=("printer 7",))
     inner = play(draw("a", a=locked())).start({"n": 7}, parent=around)
     assert inner.state.last_error is not None

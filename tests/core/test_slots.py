@@ -16,7 +16,7 @@ from tenuto.model.policy import Policies
 from tenuto.model.slots import SlotRules
 from tenuto.model.status import Status
 from tenuto.model.test_run import TestRunSpec
-from tests.core.drawing import delay, draw, task, wait
+from tests.core.drawing import cancelled_by, delay, draw, task, wait
 from tests.core.play import Run, play
 
 ITS_OWN = NodeKey("")
@@ -60,6 +60,9 @@ def test_limits_of_the_service_are_enough_to_ask() -> None:
 
 
 def test_test_runs_take_no_slots() -> None:
+    """Test runs send no lifecycle events and no webhooks, take no slots, do not count in metrics;
+    tasks without a mock run for real only with `allowEffects: true`; stopping one leaves only an
+    audit line."""
     run = limited(draw("a"))
     spec = TestRunSpec(allows_effects=True)
     run.plan = Plan(compile_definition(run.document), rehearsal=spec)
@@ -90,6 +93,8 @@ def test_a_grant_of_another_request_is_none() -> None:
 
 
 def test_a_created_instance_is_cancelled_and_cannot_be_paused() -> None:
+    """A CREATED instance can be cancelled (nothing to undo), hears its cancellation triggers, and
+    cannot be paused."""
     run = limited(draw("a")).start()
     with run.refusing(NOT_THIS_STATUS):
         run.pause()
@@ -97,12 +102,18 @@ def test_a_created_instance_is_cancelled_and_cannot_be_paused() -> None:
     assert (run.state.status, run.ledger.slots) == (Status.CANCELLED, {})
     with run.refusing(STALE):
         run.admit(number=1)
+    heard = limited(cancelled_by(draw("a"), {"eventPattern": "order.cancelled"})).start()
+    assert heard.event("order.cancelled").state.status is Status.CANCELLED
+    assert heard.ledger.slots == {}
 
 
 @pytest.mark.parametrize("between", [wait(), delay("P1D")])
 def test_one_that_only_waits_gives_its_slot_back_and_asks_again_when_it_is_woken(
     between: Object,
 ) -> None:
+    """A slot is held while anything is in flight; an instance that only waits, sleeps or is paused
+    gives it back (`concurrency.holdWhileWaiting: true` keeps it) and, once woken, comes before any
+    CREATED one."""
     run = limited(draw("a>w w>b", w=between)).start().admit().succeed("a")
     assert not has_slot(run)
     assert run.ledger.slots == {}
@@ -118,6 +129,9 @@ def test_one_that_only_waits_gives_its_slot_back_and_asks_again_when_it_is_woken
 
 
 def test_one_that_keeps_its_slot_goes_on_at_once() -> None:
+    """A slot is held while anything is in flight; an instance that only waits, sleeps or is paused
+    gives it back (`concurrency.holdWhileWaiting: true` keeps it) and, once woken, comes before any
+    CREATED one."""
     run = limited(draw("w>b", w=wait()), holdWhileWaiting=True).start().admit()
     assert has_slot(run)
     assert run.event("paid").running == ["b"]
@@ -129,6 +143,9 @@ def test_a_wait_after_which_nothing_follows_needs_no_slot_to_end() -> None:
 
 
 def test_a_pause_gives_the_slot_back_once_nothing_runs() -> None:
+    """A slot is held while anything is in flight; an instance that only waits, sleeps or is paused
+    gives it back (`concurrency.holdWhileWaiting: true` keeps it) and, once woken, comes before any
+    CREATED one."""
     run = limited(draw("a>b")).start().admit().pause()
     assert has_slot(run)
     run.succeed("a")

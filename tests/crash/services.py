@@ -12,9 +12,12 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from tenuto import Client
 from tenuto.model.json import Object
+from tests.kit.command_forks import ForkedCommand
+from tests.kit.patience import PATIENCE
 
 TASKS = """
 import asyncio
@@ -42,7 +45,6 @@ STEPS: Object = {
     ],
 }
 FOREVER: Object = {"id": "forever", "steps": [{"stepId": "a", "type": "TASK", "taskId": "forever"}]}
-_PATIENCE = 60
 ROOT = Path(__file__).parents[2]
 _PAUSE = 0.05
 
@@ -50,15 +52,16 @@ _PAUSE = 0.05
 class Service:
     """One process; it may be stopped, killed and begun again, on the same port."""
 
-    def __init__(self, store: str, folder: Path, number: int) -> None:
-        self.program: Sequence[str] = ("tenuto",)
-        """The module that is run, and its first words."""
+    def __init__(self, store: str, folder: Path, number: int, *, is_loaded: bool = False) -> None:
+        self.program = "tenuto"
+        """The module that is run."""
         self.settings: Sequence[str] = ()
+        self._is_loaded = is_loaded
         self._store = store
         self._folder = folder
         self._said = folder / f"said-{number}.txt"
         self._port = 0
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: subprocess.Popen[str] | None = None
         (folder / "tasks.py").write_text(TASKS)
 
     @property
@@ -76,16 +79,20 @@ class Service:
 
     def begin_to_begin(self) -> int:
         """Start it, which it may not survive; how much was said before."""
-        words = [*self.program, "serve", "--tasks", "tasks.py", "--port", str(self._port)]
+        words = ["serve", "--tasks", "tasks.py", "--port", str(self._port)]
         words += [word for each in self.settings for word in ("--set", each)]
         before = self._said.stat().st_size if self._said.exists() else 0
         with self._said.open("ab") as said:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", *words],
-                cwd=self._folder,
-                stderr=said,
-                env={**os.environ, "TENUTO_STORE": self._store, "PYTHONPATH": str(ROOT)},
-            )
+            options: dict[str, Any] = {
+                "cwd": self._folder,
+                "stderr": said,
+                "env": {**os.environ, "TENUTO_STORE": self._store, "PYTHONPATH": str(ROOT)},
+            }
+            if self._is_loaded:
+                self._process = ForkedCommand(words, module=self.program, **options)
+            else:
+                command = [sys.executable, "-m", self.program, *words]
+                self._process = subprocess.Popen(command, **options)
         return before
 
     def tell(self, number: signal.Signals) -> None:
@@ -94,7 +101,7 @@ class Service:
 
     def ended(self) -> int:
         assert self._process is not None
-        return self._process.wait(_PATIENCE)
+        return self._process.wait(PATIENCE)
 
     def stop(self) -> int:
         self.tell(signal.SIGTERM)
@@ -114,22 +121,23 @@ class Service:
 
     def _heard(self, since: int, pattern: str) -> str:
         assert self._process is not None
-        until = time.monotonic() + _PATIENCE
+        until = time.monotonic() + PATIENCE
         while True:
             said = self._said.read_bytes()[since:].decode()
             found = re.search(pattern, said)
             if found is not None:
                 return found[found.re.groups]
             assert self._process.poll() is None, said
-            assert time.monotonic() < until, said
+            assert time.monotonic() < until, f"no {pattern} within {PATIENCE:g} s: {said}"
             time.sleep(_PAUSE)
 
 
 @contextmanager
 def services(
-    store: str, folder: Path, count: int = 2, *, is_begun: bool = True
+    store: str, folder: Path, count: int = 2, *, is_begun: bool = True, is_loaded: bool = False
 ) -> Iterator[list[Service]]:
-    made = [Service(store, folder, number) for number in range(count)]
+    """So many, begun or not; those that are loaded begin sooner, and are for no measurement."""
+    made = [Service(store, folder, number, is_loaded=is_loaded) for number in range(count)]
     try:
         for each in made if is_begun else ():
             each.begin()
@@ -149,7 +157,7 @@ class Load:
         """Instances that somebody accepted, and the number that each was given."""
 
     async def run(self, name: str) -> None:
-        async with Client(self._urls, patience=_PATIENCE) as client:
+        async with Client(self._urls, patience=PATIENCE) as client:
             number = 0
             while not self._is_enough.is_set():
                 number += 1
@@ -160,7 +168,7 @@ class Load:
     async def passes(self, more: int) -> None:
         """Return once so many more were accepted."""
         wanted = len(self.started) + more
-        async with asyncio.timeout(_PATIENCE):
+        async with asyncio.timeout(PATIENCE):
             while len(self.started) < wanted:  # noqa: ASYNC110 - they are other processes
                 await asyncio.sleep(_PAUSE)
 
@@ -169,6 +177,6 @@ class Load:
 
     async def all_ended(self) -> None:
         """Return once every one of them has completed."""
-        async with Client(self._urls, patience=_PATIENCE) as client:
+        async with Client(self._urls, patience=PATIENCE) as client:
             for id in self.started:
-                await client.at(id).result(timeout=_PATIENCE)
+                await client.at(id).result(timeout=PATIENCE)

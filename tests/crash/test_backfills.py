@@ -12,14 +12,16 @@ from tenuto import Client
 from tenuto.model.json import Object
 from tenuto.workspace.schedule_values import TickRecord
 from tests.crash.services import FOREVER, services
+from tests.kit.patience import patience
 
 FIRST, LAST = datetime(2026, 1, 5, tzinfo=UTC), datetime(2026, 1, 10, 23, tzinfo=UTC)
 
 
 async def ticks_of(client: Client, count: int) -> list[TickRecord]:
     """The ticks once there are so many, the oldest first."""
-    while len(found := await client.schedules.ticks("daily")) < count:
-        pass
+    async with patience(f"{count} ticks"):
+        while len(found := await client.schedules.ticks("daily")) < count:
+            pass
     return [*reversed(found)]
 
 
@@ -33,7 +35,7 @@ async def end_all(client: Client, ticks: list[TickRecord]) -> None:
 @pytest.mark.asyncio
 async def test_a_backfill_interrupted_by_kill_9_goes_on(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'store.db'}"
-    with services(store, tmp_path, count=1) as (one,):
+    with services(store, tmp_path, count=1, is_loaded=True) as (one,):
         async with Client(one.url) as client:
             await client.deploy(FOREVER)
             daily: Object = {"id": "daily", "cron": "0 9 * * *", "input": {}}
@@ -49,8 +51,9 @@ async def test_a_backfill_interrupted_by_kill_9_goes_on(tmp_path: Path) -> None:
                 ticks = await ticks_of(client, count)
                 assert len(ticks) == count
                 await end_all(client, ticks[count - 2 :])
-            while (found := await client.bulk.get(begun.id)).status == "running":
-                pass
+            async with patience("the end of the backfill"):
+                while (found := await client.bulk.get(begun.id)).status == "running":
+                    pass
             assert (found.status, found.done, found.failed) == ("done", 6, 0)
             after = await ticks_of(client, 6)
             assert after[:2] == before

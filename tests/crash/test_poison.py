@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +15,7 @@ import pytest
 
 from tenuto import Client, TenutoError
 from tests.crash.services import STEPS, Service, services
+from tests.kit.command_forks import run
 from tests.kit.postgres_database import fresh_database
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
@@ -26,14 +25,15 @@ STOPPED, DEAF, ABORTING = ("python", "regex"), "deaf", "abort"
 
 
 def make_sick(each: Service) -> None:
-    each.program = ["tests.crash.poisoned_service"]
+    each.program = "tests.crash.poisoned_service"
     each.settings = ["engine.decision_timeout=1"]
 
 
 def doctor(store: str) -> str:
     """What `tenuto doctor` prints."""
-    words = [sys.executable, "-m", "tenuto", "doctor", "--store", store]
-    return subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    done = run("doctor", "--store", store, cwd=Path.cwd())
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 async def begin(service: Service, kind: str) -> str:
@@ -72,7 +72,7 @@ async def all_end_once_released(store: str, service: Service, ids: Sequence[str]
     assert await asyncio.to_thread(service.stop) == 0
     said = await asyncio.to_thread(doctor, store)
     assert all(f"{id} is quarantined: " in said for id in ids)
-    service.program = ["tenuto"]
+    service.program = "tenuto"
     await asyncio.to_thread(service.begin)
     await until_quarantined(service, ids)
     async with Client(service.url) as client:
@@ -83,7 +83,7 @@ async def all_end_once_released(store: str, service: Service, ids: Sequence[str]
 
 async def test_poison_is_quarantined_after_two_processes_at_most(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'store.db'}"
-    with services(store, tmp_path, count=1, is_begun=False) as (one,):
+    with services(store, tmp_path, count=1, is_begun=False, is_loaded=True) as (one,):
         make_sick(one)
         await asyncio.to_thread(one.begin)
         ids = [await begin(one, kind) for kind in STOPPED]
@@ -106,7 +106,7 @@ async def test_poison_is_quarantined_after_two_processes_at_most(tmp_path: Path)
 @pytest.mark.soak
 async def test_poison_costs_two_services_of_one_database_at_most(tmp_path: Path) -> None:
     store = await fresh_database("tenuto_poison")
-    with services(store, tmp_path, is_begun=False) as both:
+    with services(store, tmp_path, is_begun=False, is_loaded=True) as both:
         for each in both:
             make_sick(each)
             await asyncio.to_thread(each.begin)

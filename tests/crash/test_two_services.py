@@ -19,7 +19,7 @@ async def test_nothing_is_lost_and_no_request_fails_when_services_come_and_go(
     tmp_path: Path,
 ) -> None:
     store = await fresh_database("tenuto_services")
-    with services(store, tmp_path) as (one, other):
+    with services(store, tmp_path, is_loaded=True) as (one, other):
         async with Client(one.url) as here, Client(other.url) as there:
             await here.deploy(STEPS)
             begun = await here.start("twice", {"number": 4})
@@ -42,7 +42,7 @@ async def test_nothing_is_lost_and_no_request_fails_when_services_come_and_go(
 
 async def test_a_second_signal_ends_a_service_that_waits_for_its_tasks(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'store.db'}"
-    with services(store, tmp_path, count=1) as (one,):
+    with services(store, tmp_path, count=1, is_loaded=True) as (one,):
         async with Client(one.url) as client:
             await client.deploy(FOREVER)
             await client.start("forever", {})

@@ -112,6 +112,8 @@ def surroundings(draw: st.DrawFn, names: list[str]) -> Document:
             "cancelGrace": "PT3S",
             "retry": {"maxAttempts": 9},
             "concurrency": {"limit": 2, "key": "{{ctx.input.k}}", "holdWhileWaiting": True},
+            "debounce": {"period": "PT5S", "key": "{{ctx.input.k}}", "max": "PT1M"},
+            "rate": {"limit": 10, "per": "PT1M", "key": "{{ctx.input.k}}"},
             "retention": "P90D",
             "searchable": ["x"],
             "encrypt": {"fields": ["input.y"]},

@@ -9,7 +9,6 @@ _CHAPTERS = {
     "TEN-11": "Workflows in Python",
     "TEN-16": "Code, HTTP and data nodes",
     "TEN-18": "Tasks in Python",
-    "TEN-19": "Valid, but not available yet",
     "TEN-2": "Requests and input",
     "TEN-3": "Instances",
     "TEN-4": "Store and operations",

@@ -543,6 +543,21 @@ def bad_concurrency(document: Document) -> Expected:
     return "TEN-1014", "$.options.concurrency.limit"
 
 
+def unknown_policy_of_a_limit(document: Document) -> Expected:
+    document["options"]["concurrency"]["onFull"] = "rejected"
+    return "TEN-1013", "$.options.concurrency.onFull"
+
+
+def debounce_without_a_period(document: Document) -> Expected:
+    document["options"]["debounce"] = {"key": "{{ctx.input.k}}"}
+    return "TEN-1011", "$.options.debounce"
+
+
+def rate_of_nothing(document: Document) -> Expected:
+    document["options"]["rate"] = {"limit": 0, "per": "PT1M"}
+    return "TEN-1014", "$.options.rate.limit"
+
+
 def unfit_text(document: Document) -> Expected:
     document["description"] = "a\0b"
     return "TEN-1003", "$.description"
@@ -629,6 +644,9 @@ FAULTS: tuple[Fault, ...] = (
     bad_cancellation_trigger,
     trigger_that_sees_an_instance,
     bad_concurrency,
+    unknown_policy_of_a_limit,
+    debounce_without_a_period,
+    rate_of_nothing,
     unfit_text,
 )
 

@@ -114,17 +114,19 @@ def _nested(depth: int) -> JSON:
     return value
 
 
+SIZE = large_json.LARGE
+"""Texts with more bytes are decoded in pieces."""
 LARGE: dict[str, JSON] = {
-    "numbers": [1] * (PIECE * 4),
-    "floats": [0.125] * PIECE,
-    "keys": {f"k{number}": number for number in range(PIECE // 4)},
-    "empty objects": [{} for _ in range(PIECE * 2)],
-    "texts": ["x"] * PIECE,
-    "texts like structure": ['],[},{",1'] * (PIECE // 2),
-    "one text": "x" * PIECE * 8,
-    "escapes": '\x01\\"\u2028' * PIECE,
+    "numbers": [1] * (SIZE * 4),
+    "floats": [0.125] * SIZE,
+    "keys": {f"k{number}": number for number in range(SIZE // 4)},
+    "empty objects": [{} for _ in range(SIZE * 2)],
+    "texts": ["x"] * SIZE,
+    "texts like structure": ['],[},{",1'] * (SIZE // 2),
+    "one text": "x" * SIZE * 8,
+    "escapes": '\x01\\"\u2028' * SIZE,
     "a long number": [int("9" * 4_000)] * 100,
-    "objects": [{"a": number, "b": ["c, d", {}]} for number in range(PIECE // 4)],
+    "objects": [{"a": number, "b": ["c, d", {}]} for number in range(SIZE // 4)],
     "arrays of arrays": {f"k{n}": [list(range(50)) for _ in range(9)] for n in range(200)},
     "deep": _nested(90),
     "bushy": _nested(11),
@@ -154,17 +156,17 @@ def test_no_call_of_the_decoder_gets_more_than_a_piece(
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        (b'{"a":[' + b"1," * PIECE + b"1]]", "expected ',' or '}'"),
-        (b'{"a":[' + b"1," * PIECE + b"]}", "trailing comma in array"),
-        (b'{"a":[' + b"1," * PIECE, "truncated"),
-        (b"[1," + b" " * PIECE * 2, "truncated"),
-        (b"[1" + b" " * PIECE * 2 + b"2]", "expected ',' or ']'"),
-        (b'{"a":["' + b"x" * PIECE * 2, "truncated"),
-        (b"[" * PIECE * 2, "nested more than 100 deep"),
-        (b"[" * 150 + b"1," * PIECE + b"1" + b"]" * 150, "nested more than 100 deep"),
-        (b'{"a":[' + b"1," * PIECE + b'1],"b":0,"a":1}', 'the key "a" is there twice'),
-        (b'{"\\u0061":1,"b":[' + b"1," * PIECE + b'1],"a":1}', 'the key "a" is there twice'),
-        (b'{"a":["' + b"x" * PIECE * 2 + b'\xff"]}', "not UTF-8"),
+        (b'{"a":[' + b"1," * SIZE + b"1]]", "expected ',' or '}'"),
+        (b'{"a":[' + b"1," * SIZE + b"]}", "trailing comma in array"),
+        (b'{"a":[' + b"1," * SIZE, "truncated"),
+        (b"[1," + b" " * SIZE * 2, "truncated"),
+        (b"[1" + b" " * SIZE * 2 + b"2]", "expected ',' or ']'"),
+        (b'{"a":["' + b"x" * SIZE * 2, "truncated"),
+        (b"[" * SIZE * 2, "nested more than 100 deep"),
+        (b"[" * 150 + b"1," * SIZE + b"1" + b"]" * 150, "nested more than 100 deep"),
+        (b'{"a":[' + b"1," * SIZE + b'1],"b":0,"a":1}', 'the key "a" is there twice'),
+        (b'{"\\u0061":1,"b":[' + b"1," * SIZE + b'1],"a":1}', 'the key "a" is there twice'),
+        (b'{"a":["' + b"x" * SIZE * 2 + b'\xff"]}', "not UTF-8"),
     ],
 )
 def test_a_large_body_that_is_no_json_is_refused_as_a_small_one_is(

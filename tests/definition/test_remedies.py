@@ -229,6 +229,9 @@ REMEDIES: dict[Fault, Remedy] = {
         "exists at this place", written("event.payload.id === 7")
     ),
     faults.bad_concurrency: Remedy("within the bounds", written(1)),
+    faults.unknown_policy_of_a_limit: Remedy("one of the listed values", written("reject")),
+    faults.debounce_without_a_period: Remedy("Add the field", added("period", "PT1S")),
+    faults.rate_of_nothing: Remedy("within the bounds", written(1)),
     faults.unfit_text: Remedy("Replace the value", written("a b")),
 }
 

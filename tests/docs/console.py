@@ -12,8 +12,11 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 from tests.docs.blocks import Command
+from tests.kit.command_forks import ForkedCommand
+from tests.kit.inner_pytest import ALONE
 
 CURL = Path(__file__).with_name("curl.py")
 LEFT_OUT = "…"
@@ -37,8 +40,6 @@ _CHANGING = (
     (re.compile(r"[-=_]{5,}"), "RULER"),
     (re.compile(r"\s+"), " "),
 )
-_PYTEST = ("-p", "no:cacheprovider", "--disable-plugin-autoload", "-p", "tenuto.testing.plugin")
-"""Without what only this project has, and with what an installed package brings by itself."""
 
 
 class Console:
@@ -63,15 +64,17 @@ class Console:
         line, _, given = line.partition(" < ")
         settings, arguments = _arguments(line)
         with (self._folder / given if given else Path(os.devnull)).open("rb") as stdin:
-            return subprocess.Popen(
-                arguments,
-                cwd=self._folder,
-                env=self._environment | settings,
-                stdin=stdin,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-            )
+            options: dict[str, Any] = {
+                "cwd": self._folder,
+                "env": self._environment | settings,
+                "stdin": stdin,
+                "stdout": subprocess.PIPE,
+                "stderr": subprocess.STDOUT,
+                "text": True,
+            }
+            if arguments[0] == "tenuto":
+                return ForkedCommand(arguments[1:], **options)
+            return subprocess.Popen(arguments, **options)
 
 
 @contextmanager
@@ -154,14 +157,14 @@ def _arguments(line: str) -> tuple[dict[str, str], list[str]]:
         settings[setting[1]] = setting[2]
         words.pop(0)
     match words:
-        case ["tenuto", *rest]:
-            return settings, [sys.executable, "-m", "tenuto", *rest]
+        case ["tenuto", *_]:
+            return settings, words
         case ["uvicorn", *rest]:
             return settings, [sys.executable, "-m", "uvicorn", *rest]
         case ["python", *rest]:
             return settings, [sys.executable, *rest]
         case ["pytest", *rest]:
-            return settings, [sys.executable, "-m", "pytest", *_PYTEST, *rest]
+            return settings, [sys.executable, "-m", "pytest", *ALONE, *rest]
         case ["apsw", *rest]:
             return settings, [sys.executable, "-m", "apsw", *rest]
         case ["curl", *rest]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from typer.core import TyperGroup
-from typer.main import get_command
 
-from tenuto.cli.commands import app
+from tests.cli.whole import WHOLE
 from tests.docs.blocks import ROOT
 
 PAGES = sorted(
@@ -21,7 +21,6 @@ PAGES = sorted(
 _TYPED = re.compile(
     r"(?:^|`|&& )(?:\$ |    )?(?:[A-Z_]+=\S+ )*tenuto ([a-z-][^`\n]*)", re.MULTILINE
 )
-_WHOLE = get_command(app)
 _END = frozenset({"&", "&&", "|", ";", ">", "#"})
 
 
@@ -36,7 +35,7 @@ def problem_of(line: str) -> str | None:
         words = shlex.split(line, comments=True)
     except ValueError:
         words = line.split()
-    command = _WHOLE
+    command: Any = WHOLE
     while isinstance(command, TyperGroup) and words and not words[0].startswith("-"):
         name = words.pop(0).rstrip(".,;:")
         if name not in command.commands:

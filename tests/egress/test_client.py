@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import gzip
 import socket
 from collections.abc import AsyncIterator
@@ -14,6 +15,7 @@ from aiohttp.abc import ResolveResult
 
 from tenuto import Settings, Tenuto
 from tenuto.egress import Allowances, Answer, EgressClient, NoAnswer, Request
+from tenuto.egress.http import HttpSender
 from tenuto.egress.lookups import Name
 from tenuto.egress.request import headers_problem
 from tenuto.model.errors import InvalidInput
@@ -363,3 +365,18 @@ async def test_a_host_without_tls_or_without_a_server_cannot_be_connected_to(
         url = gone.url
     answer = await refused(client, Request("GET", url))
     assert answer == NoAnswer("connection", "cannot connect: Connection refused")
+
+
+async def test_a_request_that_fails_leaves_no_garbage_to_collect() -> None:
+    """Everything waits for a collection, and a webhook that fails has thousands of requests."""
+    sender = HttpSender(may_be_private=True)
+    try:
+        await sender.post("http://127.0.0.1:9/", {}, b"", 5.0)
+        gc.collect()
+        gc.disable()
+        for _ in range(10):
+            assert (await sender.post("http://127.0.0.1:9/", {}, b"", 5.0)).status is None
+        assert gc.collect() < 100
+    finally:
+        gc.enable()
+        await sender.close()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 from uuid import UUID
 
 import msgspec
@@ -11,14 +13,16 @@ import pytest
 from msgspec.structs import replace
 
 from tenuto import Conflict, InvalidDefinition, Settings, Tenuto
-from tenuto.encryption.codec import Codec
+from tenuto.encryption.codec import Codec, NoKeys
 from tenuto.encryption.errors import CannotOpen
 from tenuto.encryption.key_ring import KeyRing, new_key
+from tenuto.encryption.parts import Sealing
 from tenuto.encryption.values import Values, readable
 from tenuto.model.events import Event
 from tenuto.model.json import Object
 from tenuto.store.parts.inbox import SealedEvent
 from tenuto.store.parts.instances import InstanceQuery
+from tenuto.store.protocol import Parts
 from tests.kit.waits import every_wait_has_looked_back
 from tests.store.situations import NOON
 
@@ -163,3 +167,24 @@ async def test_no_webhook_gets_an_event_that_cannot_be_opened() -> None:
         readable(here)
     assert refused.value.key_id == "k1"
     assert readable(Values(KeyRing([K2, K1])).opened_event(stored)).payload == {"n": 1}
+
+
+async def test_events_that_arrive_together_look_once_for_what_is_encrypted() -> None:
+    """A thousand reads would delay every other read."""
+    looks: list[str] = []
+
+    async def keys() -> list[str]:
+        looks.append("keys")
+        await asyncio.sleep(0)
+        return ["k1"]
+
+    async def patterns(tenant: str) -> list[str]:
+        looks.append(f"patterns of {tenant}")
+        await asyncio.sleep(0)
+        return []
+
+    raw = SimpleNamespace(sealed=SimpleNamespace(keys=keys, patterns=patterns))
+    sealing = Sealing(Values(NoKeys()), cast("Parts", raw))
+    event = Event(id="e", pattern="a.b", payload=None, received_at=NOON, tenant="t")
+    found = await asyncio.gather(*(sealing.lacks_keys_for(event, NOON) for _ in range(100)))
+    assert (set(found), looks) == ({False}, ["keys", "patterns of t"])

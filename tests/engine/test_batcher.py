@@ -16,7 +16,7 @@ class Library:
     def __init__(self) -> None:
         self.looks: list[list[str]] = []
         self.gate = asyncio.Event()
-        self.fault: Exception | None = None
+        self.fault: BaseException | None = None
 
     async def look(self, questions: Sequence[str]) -> list[tuple[str, int]]:
         self.looks.append(list(questions))
@@ -87,3 +87,46 @@ async def test_who_does_not_want_to_know_any_more_holds_up_nobody() -> None:
     library.gate.set()
     assert await third == ("c", 2)
     assert library.looks == [["a"], ["c"]]
+
+
+@pytest.mark.asyncio
+async def test_a_question_that_has_time_is_answered_with_the_next_one_that_has_none() -> None:
+    library = Library()
+    library.gate.set()
+    together = Batcher(library.look)
+    patient = [together.join(each, has_time=True) for each in "ab"]
+    await settled()
+    assert library.looks == []
+    assert await together.ask("c") == ("c", 1)
+    assert await asyncio.gather(*patient) == [("a", 1), ("b", 1)]
+
+
+@pytest.mark.asyncio
+async def test_questions_that_have_time_are_answered_when_they_fill_a_query_or_in_a_hurry() -> None:
+    library = Library()
+    library.gate.set()
+    together = Batcher(library.look, most=2)
+    full = [together.join(each, has_time=True) for each in "ab"]
+    assert await asyncio.gather(*full) == [("a", 1), ("b", 1)]
+    later = together.join("c", has_time=True)
+    await settled()
+    assert library.looks == [["a", "b"]]
+    together.hurry()
+    assert await later == ("c", 2)
+    together.hurry()
+    await settled()
+    assert len(library.looks) == 2
+
+
+@pytest.mark.asyncio
+async def test_nobody_waits_for_a_next_look_after_one_that_was_broken_off() -> None:
+    library = Library()
+    library.fault = asyncio.CancelledError()
+    together = Batcher(library.look)
+    first = asyncio.ensure_future(together.ask("a"))
+    await settled()
+    second = asyncio.ensure_future(together.ask("b"))
+    await settled()
+    library.gate.set()
+    await settled()
+    assert (first.cancelled(), second.cancelled()) == (True, True)

@@ -11,8 +11,12 @@ from tenuto import Tenuto
 from tenuto.engine.events import slices
 from tenuto.engine.events.slices import Slices
 from tenuto.expr import Steps
+from tenuto.model.errors import StoreUnavailable
 from tenuto.model.json import Object
 from tenuto.ports import SystemClock
+from tenuto.store.memory import MemoryDisk, MemoryStore
+from tests.access.hand_clock import HandClock
+from tests.kit.turns import turns
 
 pytestmark = pytest.mark.asyncio
 
@@ -98,3 +102,83 @@ async def test_only_one_of_many_goes_on_in_a_turn_of_the_loop() -> None:
         await asyncio.sleep(0)
         most = max(most, done - before)
     assert (done, most) == (200, 1)
+
+
+@pytest.mark.parametrize(("is_shared", "rests"), [(False, [0, 0]), (True, [0.001, 0.005])])
+async def test_matching_rests_as_long_as_its_slices_take_while_several_tenants_are_at_work(
+    *, is_shared: bool, rests: list[float]
+) -> None:
+    slept: list[float] = []
+
+    class Noting(HandClock):
+        async def sleep(self, seconds: float) -> None:
+            slept.append(round(seconds, 6))
+
+    clock = Noting()
+    shared = Slices(clock, lambda: is_shared)
+    for took in (0.001, 1.0):
+        clock.move(took)
+        await shared.after(Steps())
+    assert slept == rests
+
+
+async def is_being_matched(app: Tenuto) -> None:
+    while not app.engine.events.router.unmatched:
+        await turns(1)
+
+
+async def test_costly_matching_is_left_when_the_engine_stops_and_done_by_the_next_process() -> None:
+    disk = MemoryDisk()
+    leaving = Tenuto(MemoryStore(disk))
+    await leaving.open()
+    await leaving.deploy(waiting(COSTLY))
+    runs = [await leaving.start("wait", {"n": 2}) for _ in range(10)]
+    publishing = asyncio.ensure_future(leaving.publish("a.b", {"list": [1] * 3_000}))
+    await is_being_matched(leaving)
+    leaving.engine.shared.sharing.begin()
+    leaving.engine.leave_matching()
+    assert not leaving.engine.shared.sharing.is_shared, "nothing rests any more"
+    with pytest.raises(StoreUnavailable) as stopped:
+        await publishing
+    assert stopped.value.code == "TEN-4019"
+    await leaving.close()
+    async with Tenuto(MemoryStore(disk)) as app:
+        for run in (runs[0], runs[-1]):
+            await (await app.instance(run.id)).result(60)
+
+
+async def test_another_process_matches_what_one_left_that_owned_no_instance() -> None:
+    disk = MemoryDisk()
+    async with Tenuto(MemoryStore(disk, shared=True)) as staying:
+        await staying.deploy(waiting(COSTLY))
+        runs = [await staying.start("wait", {"n": 2}) for _ in range(10)]
+        leaving = Tenuto(MemoryStore(disk, shared=True))
+        await leaving.open()
+        publishing = asyncio.ensure_future(leaving.publish("a.b", {"list": [1] * 3_000}))
+        await is_being_matched(leaving)
+        leaving.engine.leave_matching()
+        with pytest.raises(StoreUnavailable):
+            await publishing
+        await leaving.close()
+        await staying.engine.membership.beat()
+        await (await staying.instance(runs[-1].id)).result(60)
+
+
+async def test_a_stop_does_not_wait_for_costly_matching_that_a_dead_process_left() -> None:
+    disk = MemoryDisk()
+    async with Tenuto(MemoryStore(disk, shared=True)) as first:
+        await first.deploy(waiting(COSTLY))
+        for _ in range(10):
+            await first.start("wait", {"n": -1})
+        publishing = asyncio.ensure_future(first.publish("a.b", {"list": [1] * 3_000}))
+        await is_being_matched(first)
+        first.engine.leave_matching()
+        with pytest.raises(StoreUnavailable):
+            await publishing
+    app = Tenuto(MemoryStore(disk, shared=True))
+    await app.open()
+    assert app.engine.membership.is_catching_up
+    app.engine.leave_matching()
+    app.engine.membership.look_for_unfinished()
+    await asyncio.wait_for(app.engine.membership.caught_up(), 60)
+    await app.close()

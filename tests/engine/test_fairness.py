@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime
 
 import pytest
 
 from tenuto import Overloaded, Settings, StoreUnavailable, Tenuto
 from tenuto.engine.bounds import Bounds
 from tenuto.engine.membership.takeover import Takeover
+from tenuto.engine.turns.batch import Batch
 from tenuto.engine.turns.fair_queue import FairQueue
 from tenuto.engine.turns.intake import Intake
-from tenuto.engine.turns.requests import Request, TakenOver
-from tenuto.engine.turns.sharing import Sharing
+from tenuto.engine.turns.requests import EventRequest, Request, TakenOver
+from tenuto.engine.turns.sharing import LIGHT_TURNS, MOST_LIGHT, Sharing
+from tenuto.model.events import Event
 from tenuto.model.inputs import CancelAsked
 from tenuto.model.json import JSON, Object
 from tenuto.model.task_definition import TaskDefinition
 from tenuto.store.parts.members import Orphan
+from tenuto.store.parts.waits import LookedBack
 from tenuto.testing.wrapped_store import Call
 from tenuto.workspace.engine_workspace import EngineWorkspace
 from tenuto.workspace.task_definitions import TaskDefinitions
@@ -85,6 +89,17 @@ async def test_turns_are_small_while_several_tenants_are_at_work() -> None:
     assert len(intake.take().requests) == 20
     assert len(intake.take().requests) == 10
     assert intake.most_rows == 20
+
+
+async def test_the_backlog_of_one_tenant_is_no_wait_of_another() -> None:
+    """The service refuses starts for the wait of a tenant that has nothing waiting."""
+    intake = Intake(Bounds(turn_share=5))
+    for number in range(3_000):
+        intake.report(asked("storm", number))
+    assert intake.before_another == 3_000, "nothing is known of others"
+    intake.take_small_turns()
+    intake.ask(asked("quiet", 0))
+    assert intake.before_another == 6
 
 
 async def test_the_smallest_turn_has_a_new_request_of_each_tenant() -> None:
@@ -453,3 +468,121 @@ async def test_the_rest_of_one_tenant_ends_no_other() -> None:
     assert list(sharing.resting) == ["b"]
     again()
     assert not sharing.resting
+
+
+async def test_every_second_turn_is_without_the_backlog_of_another_tenant() -> None:
+    """Two turns of an instance have one turn of the backlog between them, however long that is."""
+    _, one, _ = shared_lanes()
+    report(one, "storm", 100)
+    taken = []
+    for _ in range(4):
+        report(one, "quiet", 1)
+        taken.append({request.tenant for request in one.take().requests})
+        one.turn_ended()
+    assert taken == [{"storm", "quiet"}, {"quiet"}] * 2
+
+
+async def test_a_tenant_with_a_backlog_rests_while_one_without_is_at_work() -> None:
+    sharing, one, _ = shared_lanes()
+    report(one, "storm", 100)
+    one.take()
+    assert one.backlogs == {"storm"}
+    assert not sharing.has_light_beside(one.backlogs)
+    report(one, "quiet", 1)
+    one.take()
+    assert one.backlogs == frozenset()
+    one.take()
+    assert one.backlogs == {"storm"}
+    assert sharing.has_light_beside(one.backlogs)
+    assert not sharing.has_light_beside({"storm", "quiet"})
+
+
+async def test_tenants_that_all_have_backlogs_do_not_rest() -> None:
+    sharing, one, _ = shared_lanes()
+    for tenant in ("storm", "flood", "gale"):
+        report(one, tenant, 50)
+    one.take()
+    assert one.backlogs == {"storm", "flood", "gale"}
+    assert not sharing.has_light_beside(one.backlogs)
+
+
+async def test_a_tenant_is_at_work_for_some_turns_only_and_few_are_remembered() -> None:
+    sharing = Sharing()
+    sharing.weighed([f"t{number}" for number in range(3 * MOST_LIGHT)], ())
+    assert len(sharing._light) == MOST_LIGHT
+    for _ in range(LIGHT_TURNS):
+        sharing.saw(["storm"])
+    assert sharing.has_light_beside({"storm"})
+    sharing.saw(["storm"])
+    assert not sharing.has_light_beside({"storm"})
+
+
+async def test_a_turn_of_a_backlog_begins_the_rest_of_its_tenant_with_its_commit() -> None:
+    """Else the other lane would take a turn of it meanwhile."""
+    resting: list[set[str]] = []
+
+    class Noting(ScriptedStore):
+        async def on_turns_commit(self, call: Call) -> object:
+            resting.append(set(app.engine.shared.sharing.resting))
+            return await call()
+
+    app = Tenuto(Noting(lanes=1), settings=Settings(bounds=Bounds(turn_share=2)))
+    async with app:
+        storm, quiet = (
+            EngineWorkspace(app.engine, app.bulk_runner, tenant=name) for name in ("storm", "quiet")
+        )
+        await asyncio.gather(
+            *(each.deploy(draw("d", d=end({})) | {"id": "short"}) for each in (storm, quiet))
+        )
+        await asyncio.gather(
+            *(storm.start("short", None) for _ in range(40)),
+            *(quiet.start("short", None) for _ in range(2)),
+        )
+        await at_rest(app)
+    assert {"storm"} in resting
+    assert {"quiet"} not in resting
+
+
+def published(tenant: str, number: int, *, is_large: bool) -> EventRequest:
+    event = Event(
+        id=f"{tenant}-{number}",
+        pattern="a.b",
+        payload=None,
+        received_at=datetime(2026, 1, 1, tzinfo=UTC),
+        tenant=tenant,
+    )
+    future = asyncio.get_running_loop().create_future()
+    return EventRequest(event=event, future=future, is_large=is_large)
+
+
+async def test_a_large_event_has_a_turn_of_its_own_while_tenants_share() -> None:
+    """What is in the same turn would wait until it is stored."""
+    _, one, _ = shared_lanes()
+    for number in range(3):
+        one.store_event(published("storm", number, is_large=number > 0))
+        one.store_event(published("quiet", number, is_large=False))
+    report(one, "quiet", 3)
+    batches: list[Batch] = []
+    while not one.is_empty:
+        batches.append(one.take())
+        one.turn_ended()
+    with_large = [each for each in batches if any(event.is_large for event in each.events)]
+    assert [each.size for each in with_large] == [1, 1]
+    assert sum(each.size for each in batches) == 9
+    assert [event.event.id for each in batches for event in each.events][:2] == [
+        "storm-0",
+        "quiet-0",
+    ]
+
+
+async def test_the_notes_of_one_tenant_do_not_go_before_the_inputs_of_another() -> None:
+    sharing = Sharing()
+    intake = Intake(Bounds(turn_share=5), lambda id: id.split("-")[0], sharing)
+    sharing.begin()
+    for number in range(50):
+        _ = intake.looked_back(LookedBack(f"storm-{number}", "w", "", 1))
+    sharing.rest({"storm"})
+    assert not intake.has_turn
+    report(intake, "quiet", 1)
+    batch = intake.take()
+    assert (len(batch.requests), len(batch.looked_back)) == (1, 0)

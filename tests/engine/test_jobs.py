@@ -240,7 +240,7 @@ def test_who_has_no_room_for_jobs_tells_of_those_that_were_dropped() -> None:
         await stage.clock.sleep(5)
         # It has as many as it may, and one that nobody can act upon.
         await three.open()
-        three.effects.jobs._leases = {JobKey("x", "", "", n): 0 for n in range(MOST_AT_ONCE)}
+        three.effects.jobs.leases = {JobKey("x", "", "", n): 0 for n in range(MOST_AT_ONCE)}
         told: list[str] = []
         three.effects.jobs._report = lambda request: told.append(request.instance_id)
         stage.disk.declare_dead(two.process_id)

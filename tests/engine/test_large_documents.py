@@ -5,17 +5,24 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 
+import msgspec
 import pytest
 
 from tenuto import Tenuto
-from tenuto.engine.definitions import start_checks
-from tenuto.engine.definitions.large_documents import LARGE, LargeDocuments
+from tenuto.definition import check, schemas
+from tenuto.definition.schema_work import SchemaWork
+from tenuto.engine.definitions import large_documents, start_checks
+from tenuto.engine.definitions.large_documents import LARGE, LargeDocuments, is_small
 from tenuto.engine.events import event_intake
 from tenuto.model.errors import Overloaded, Problem
-from tenuto.model.json import Object
+from tenuto.model.json import JSON, Object, json_problem
+from tenuto.model.large_json import decode
+from tenuto.model.pauses import PACE, between_parts
+from tenuto.store.memory import MemoryDisk, MemoryStore
 
 
 @pytest.mark.asyncio
@@ -179,3 +186,140 @@ async def test_the_interpreter_is_switched_as_before_once_no_thread_is_at_work()
     begin.set()
     await first
     assert sys.getswitchinterval() == pytest.approx(usual)
+
+
+def test_a_long_list_is_known_to_be_large_before_its_items_are_read() -> None:
+    class Unread(list[int]):
+        def __iter__(self) -> Iterator[int]:
+            raise AssertionError("read")
+
+    assert not is_small([[Unread(range(100))]], 50)
+    assert not is_small({"a": Unread(range(100))}, 50)
+    assert is_small([["ab"], {"c": 1}], 8)
+
+
+@pytest.mark.asyncio
+async def test_documents_of_a_tenant_rest_between_each_other_while_several_tenants_are_at_work(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loop = asyncio.get_running_loop()
+    rests: list[float] = []
+    call_later = loop.call_later
+
+    def noted(delay: float, callback: Callable[..., object], *args: object) -> asyncio.TimerHandle:
+        if getattr(callback, "__name__", "") == "_give_turn":
+            rests.append(delay)
+        return call_later(delay, callback, *args)
+
+    monkeypatch.setattr(loop, "call_later", noted)
+    documents = LargeDocuments(0)
+    read = partial(documents.read, 1, lambda: None)
+    await asyncio.gather(*(read(tenant="a") for _ in range(3)))
+    assert rests == []
+    documents.is_shared = lambda: True
+    await asyncio.gather(*(read(tenant="a") for _ in range(3)))
+    assert len(rests) == 2
+    await asyncio.gather(*(read(tenant=each) for each in "abc"))
+    assert len(rests) == 2
+
+
+def rows(count: int) -> list[JSON]:
+    return [{"a": number, "b": ["c", {}]} for number in range(count)]
+
+
+DOUBLING: Object = {
+    str(n): {"allOf": [{"$ref": f"#/$defs/{n + 1}"}, {"$ref": f"#/$defs/{n + 1}"}]}
+    for n in range(12)
+}
+SCHEMA: Object = {
+    "$defs": DOUBLING | {"12": {"type": "string"}},
+    "properties": {f"k{n}": {"$ref": "#/$defs/0"} for n in range(200)},
+}
+EXPRESSIONS: Object = {
+    "id": "many",
+    "steps": [
+        {
+            "stepId": "a",
+            "type": "TASK",
+            "taskId": "double",
+            "input": [f"{{{{ctx.input.list + {number}}}}}" for number in range(500)],
+        }
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("work", "parts"),
+    [
+        (partial(decode, msgspec.json.encode([1] * 400_000)), 90),
+        (partial(decode, msgspec.json.encode({f"k{n}": n for n in range(60_000)})), 90),
+        (partial(decode, msgspec.json.encode(rows(20_000))), 50),
+        (partial(json_problem, [1] * 400_000), 400),
+        (partial(json_problem, rows(20_000)), 40),
+        (partial(SchemaWork, SCHEMA), 400),
+        (partial(check, EXPRESSIONS), 500),
+    ],
+    ids=["numbers", "keys", "rows", "numbers kept", "rows kept", "schema", "expressions"],
+)
+def test_long_work_has_many_places_where_it_may_pause(
+    work: Callable[[], object], parts: int
+) -> None:
+    """A part is at most a few thousand bytes, a thousand values, or one expression."""
+    count = 0
+
+    def pace() -> None:
+        nonlocal count
+        count += 1
+
+    before = PACE.set(pace)
+    try:
+        work()
+    finally:
+        PACE.reset(before)
+    assert count >= parts
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("is_shared", [True, False])
+async def test_a_thread_rests_as_long_as_its_parts_take_while_several_tenants_are_at_work(
+    is_shared: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at, rests, loop = 0.0, list[float](), asyncio.get_running_loop()
+    documents = LargeDocuments(0)
+    documents.is_shared = lambda: is_shared
+
+    def work() -> None:
+        nonlocal at
+        for milliseconds in (0.25, 0.5, 0.75, 3, 20):
+            at += milliseconds / 1e3
+            between_parts()
+
+    monkeypatch.setattr(loop, "time", lambda: at)
+    monkeypatch.setattr(large_documents, "_rest", lambda seconds: rests.append(seconds * 1e3))
+    await documents.read(1, work)
+    between_parts()
+    assert rests == ([pytest.approx(1.5), pytest.approx(3), 5] if is_shared else [])
+
+
+@pytest.mark.asyncio
+async def test_the_bounds_of_a_saved_schema_are_found_in_a_thread(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A document of 500 bytes may have a schema for which that takes a millisecond."""
+    disk, threads = MemoryDisk(), list[str]()
+    document: Object = {
+        "id": "small",
+        "inputSchema": {"properties": {f"k{n}": {"type": "string"} for n in range(12)}},
+        "steps": [{"stepId": "w", "type": "EVENT_WAIT", "eventPattern": "never"}],
+    }
+    async with Tenuto(MemoryStore(disk)) as app:
+        await app.deploy(document)
+
+    def noted(schema: JSON) -> SchemaWork:
+        threads.append(threading.current_thread().name)
+        return SchemaWork(schema)
+
+    monkeypatch.setattr(schemas, "SchemaWork", noted)
+    async with Tenuto(MemoryStore(disk)) as app:
+        await app.start("small", {"k1": "a"})
+    assert threads == ["large document"]

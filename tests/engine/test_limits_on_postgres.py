@@ -1,4 +1,7 @@
-"""Several processes on one PostgreSQL start against limits: none is exceeded, no slot is left."""
+"""Several engines on one PostgreSQL start against limits: none is exceeded, no slot is left.
+
+Real processes, which are killed, are in `tests/crash/postgres/test_limits.py`.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +11,14 @@ from contextlib import AsyncExitStack
 import pytest
 
 from tenuto import Tenuto
+from tenuto.engine.settings import Settings
 from tenuto.model.json import Object
-from tests.kit.breadth import breadth
 from tests.kit.postgres_database import fresh_database
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
 
-ENGINES = breadth(2, 10)
-STARTS = breadth(30, 2_000)
+ENGINES = 2
+STARTS = 30
 WORK: Object = {
     "id": "work",
     "steps": [
@@ -77,3 +80,68 @@ async def test_processes_that_start_at_once_exceed_no_limit_and_leave_no_slot() 
         keys = ["global", "tenant:default", "type:default/work", "mutex:default/one"]
         assert await apps[0].engine.store.slots.counts(keys) == {}
         assert await apps[0].engine.store.slots.held("default") == []
+
+
+NAME = "{{ctx.input.name}}"
+ALONE: Object = {
+    "id": "alone",
+    "steps": [
+        {
+            "stepId": "begin",
+            "type": "TASK",
+            "taskId": "stay",
+            "input": "first",
+            "transitions": {"default": ["a", "b"]},
+        },
+        {"stepId": "a", "type": "TASK", "taskId": "print", "input": NAME, "mutex": "printer"},
+        {"stepId": "b", "type": "TASK", "taskId": "stay", "input": NAME},
+    ],
+}
+"""The second one stays with its process while it waits, since another step of it is at work."""
+ONE: Object = {
+    "id": "one",
+    "steps": [{"stepId": "a", "type": "TASK", "taskId": "print", "input": NAME}],
+    "options": {"concurrency": {"limit": 1}},
+}
+
+
+@pytest.mark.parametrize("document", [ALONE, ONE])
+async def test_a_slot_that_one_process_releases_is_granted_to_a_waiter_of_another_at_once(
+    document: Object,
+) -> None:
+    """ "A released slot wakes the next waiter at once, across processes, without polling"."""
+    url = await fresh_database()
+    begun: asyncio.Queue[str] = asyncio.Queue()
+    is_printed = {"first": asyncio.Event(), "second": asyncio.Event()}
+    # No mailbox is polled, and no heartbeat starts a pass: only hints are left.
+    settings = Settings(mail_every=3600, watch_every=0.05)
+    async with AsyncExitStack() as stack:
+        apps = {
+            name: await stack.enter_async_context(Tenuto(url, settings=settings))
+            for name in is_printed
+        }
+        for app in apps.values():
+            app.engine.limits.has_work = lambda: None
+
+            @app.task(name="print")
+            async def print_(name: str) -> None:
+                begun.put_nowait(name)
+                await is_printed[name].wait()
+
+            @app.task
+            async def stay(name: str) -> None:
+                if name == "second":
+                    await is_printed["second"].wait()
+
+        id = str(document["id"])
+        await apps["first"].deploy(document)
+        first = await apps["first"].start(id, {"name": "first"})
+        assert await begun.get() == "first"
+        second = await apps["second"].start(id, {"name": "second"})
+        slots = apps["second"].engine.store.slots
+        while not [each for each in await slots.of("default", second.id) if each.blocked_on]:
+            pass
+        is_printed["first"].set()
+        assert await asyncio.wait_for(begun.get(), 60) == "second"
+        is_printed["second"].set()
+        await asyncio.gather(first.result(60), second.result(60))

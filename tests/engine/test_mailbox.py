@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from tenuto import Tenuto, WorkflowCancelled
+from tenuto.engine.bounds import Bounds
 from tenuto.engine.engine import Engine
 from tenuto.engine.settings import Settings
 from tenuto.engine.turns.requests import Request
@@ -207,3 +208,83 @@ async def test_a_letter_for_what_another_process_owns_by_now_is_put_back_for_it(
             with pytest.raises(WorkflowCancelled):
                 await instance.result(20)
             assert disk.mail == {}
+
+
+@pytest.mark.parametrize("noticed", ["during the read", "after the read"])
+async def test_a_letter_that_another_process_sends_again_while_the_first_is_taken_is_taken_too(
+    noticed: str,
+) -> None:
+    """Two processes match one event: the second writes the letter when the first one is gone."""
+    disk = MemoryDisk()
+    store, other = ScriptedStore(disk, shared=True), MemoryStore(disk, shared=True)
+    async with Tenuto(store, settings=QUIET) as app, Tenuto(other, settings=QUIET):
+        id = await waiting(app)
+        mailbox = app.engine.effects.mailbox
+        # As if the turn that takes the first one were durable, and its end not yet noticed here.
+        mailbox._in_hand[MailKey("m1", id)] = False
+        await other.mailbox.send([letter(app.engine, "m1", id, CancelAsked(by="x"))])
+
+        async def notice(call: Call) -> object:
+            found = await call()
+            if noticed == "during the read":
+                mailbox.taken(id, ["m1"])
+            return found
+
+        store.on("mailbox.claim", notice)
+        assert await mailbox.run_once() == 0
+        mailbox.taken(id, ["m1"])
+        await _is_handed_over(app, store)
+
+
+async def test_a_letter_that_this_process_sends_again_while_the_first_is_taken_is_taken_too() -> (
+    None
+):
+    """As above; the first was that of the other process."""
+    store = ScriptedStore(shared=True)
+    async with Tenuto(store, settings=QUIET) as app:
+        id = await waiting(app)
+        mailbox, now = app.engine.effects.mailbox, app.engine.clock.now()
+        mailbox._in_hand[MailKey("m1", id)] = False
+        cancel = CancelAsked(by="x")
+        await store.mailbox.send([letter(app.engine, "m1", id, cancel)])
+        mailbox.send(SendMail(to=id, id="m1", at=now, input=cancel), "default")
+        # It is the sender's: later reads do not return it.
+        [number] = store.disk.mail
+        store.disk.claims[number] = app.engine.process_id
+        store.disk.unseen.discard(number)
+        mailbox.taken(id, ["m1"])
+        await _is_handed_over(app, store)
+
+
+async def test_a_letter_that_was_sent_again_is_found_behind_more_than_one_pass_reads() -> None:
+    store = ScriptedStore(shared=True)
+    async with Tenuto(store, settings=replace(QUIET, bounds=Bounds(mail_batch=1))) as app:
+        other, id = await waiting(app), await waiting(app)
+        mailbox, cancel = app.engine.effects.mailbox, CancelAsked(by="x")
+        await store.mailbox.send([letter(app.engine, "m0", other, cancel)])
+        mailbox._in_hand[MailKey("m1", id)] = False
+        await store.mailbox.send([letter(app.engine, "m1", id, cancel)])
+        mailbox.send(SendMail(to=id, id="m1", at=app.engine.clock.now(), input=cancel), "default")
+        # It is the sender's: later reads do not return it.
+        number = max(store.disk.mail)
+        store.disk.claims[number] = app.engine.process_id
+        store.disk.unseen.discard(number)
+        mailbox.taken(id, ["m1"])
+        assert await mailbox.begin(), "the pass ends with the first"
+        await at_rest(app)
+        assert await mailbox.run_once() == 1
+        await at_rest(app)
+        assert store.disk.mail == {}
+
+
+async def _is_handed_over(app: Tenuto, store: ScriptedStore) -> None:
+    """The next read hands the letter over, and later ones search no longer."""
+    mailbox = app.engine.effects.mailbox
+    store.on("mailbox.claim", Call.__call__)
+    assert await mailbox.run_once() == 1
+    await at_rest(app)
+    assert store.disk.mail == {}
+    store.calls.clear()
+    assert await mailbox.run_once() == 0
+    assert not store.made("mailbox.waiting")
+    assert [call.kwargs["again"] for call in store.made("mailbox.claim")] == [False]

@@ -29,6 +29,8 @@ PRINTING: Object = {
 
 @pytest.mark.parametrize("url", ["memory://", "sqlite:///{}/printing.db"])
 async def test_one_step_at_a_time_has_a_mutex_in_order_of_asking(url: str, tmp_path: Path) -> None:
+    """`mutex`: tenant-wide, first come first served, from first dispatch to the final outcome; a
+    nested request for what an enclosing node holds fails `MUTEX_SELF`."""
     inside: list[int] = []
     order: list[int] = []
     async with Tenuto(url.format(tmp_path)) as app:

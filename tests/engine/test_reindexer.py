@@ -33,11 +33,16 @@ def in_a_file(url: str) -> None:
     connection.execute("DROP TABLE task_logs")
     connection.execute("DROP TABLE workers")
     connection.execute("DROP TRIGGER slots_go")
+    connection.execute("DROP INDEX jobs_limited")
+    connection.execute("DROP INDEX jobs_limited_held")
+    connection.execute("ALTER TABLE jobs DROP COLUMN is_limited")
     for table in (
         *("calendars", "schedules", "schedule_ticks", "tenant_secrets", "data_sources"),
         *("data_queries", "encryption_marks", "slots", "slots_freed", "slot_counts", "concurrency"),
+        *("task_rates", "paces", "queue_rules", "load_reports"),
     ):
         connection.execute(f"DROP TABLE {table}")
+    connection.execute("ALTER TABLE processes DROP COLUMN limits_known")
     connection.execute("DROP TRIGGER audit_log_grew")
     connection.execute("DROP INDEX access_keys_by_maker")
     connection.execute("ALTER TABLE audit_log DROP COLUMN credential")
@@ -61,9 +66,13 @@ async def in_a_database(url: str) -> None:
         await connection.execute("DROP TABLE tenuto.workers")
         for table in (
             *("tenant_secrets", "data_sources", "data_queries", "encryption_marks"),
-            *("slots", "slots_freed", "slot_counts", "concurrency"),
+            *("slots", "slots_freed", "slot_counts", "concurrency", "task_rates", "paces"),
+            *("queue_rules", "load_reports"),
         ):
             await connection.execute(f"DROP TABLE tenuto.{table} CASCADE")
+        await connection.execute("ALTER TABLE tenuto.jobs DROP COLUMN is_limited CASCADE")
+        for column in ("program", "limits_known"):
+            await connection.execute(f"ALTER TABLE tenuto.processes DROP COLUMN {column}")
         for function in ("free_slots", "free_replaced_slots", "erase_slots"):
             await connection.execute(f"DROP FUNCTION tenuto.{function} CASCADE")
         await connection.execute(

@@ -8,6 +8,7 @@ import pytest
 
 from tenuto import Conflict, Context, InstanceRef, TaskError, Tenuto, WorkflowFailed
 from tenuto.engine.upkeep.verification import verify
+from tenuto.model.durations import epoch_ms
 from tenuto.model.json import Object
 from tenuto.store.parts.turns import Turn, TurnResult
 from tests.engine.situations import at_rest, steps
@@ -72,6 +73,24 @@ async def test_a_retried_instance_completes() -> None:
         with pytest.raises(Conflict) as refused:
             await instance.retry()
         assert refused.value.code == "TEN-3002"
+
+
+@pytest.mark.parametrize("url", ["memory", "sqlite"])
+async def test_a_retry_that_fails_at_once_has_a_new_end_in_lists(url: str, tmp_path: Path) -> None:
+    where = None if url == "memory" else f"sqlite:///{tmp_path}/orders.db"
+    async with Shop().register(Tenuto(where)) as app:
+        broken: Object = {"stepId": "a", "type": "TASK", "taskId": "note"}
+        broken["input"] = {"share": "{{ ctx.input.total / 0 }}"}
+        await app.deploy({"id": "flow", "steps": [broken]})
+        instance = await app.start("flow", {"total": 1})
+        assert await failed(instance) == "EXPRESSION_ERROR"
+        # The status is the same before and after the turn, and the end is another one.
+        assert await instance.retry() == "FAILED"
+        state = (await app.engine.loader.look_at(instance.id)).state
+        [row] = await app.instances()
+        assert row.completed_at is not None
+        assert state.completed_at is not None
+        assert epoch_ms(row.completed_at) == epoch_ms(state.completed_at)
 
 
 @pytest.mark.parametrize("url", ["memory", "sqlite"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import weakref
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -12,10 +13,13 @@ import pytest
 from tenuto import Settings, StoreUnavailable, Tenuto, TenutoError
 from tenuto.engine import engine, outage
 from tenuto.engine.turns import lane
+from tenuto.engine.turns.sharing import Sharing
 from tenuto.model.events import Event
 from tenuto.model.json import JSON
 from tenuto.store.parts.instances import InstanceQuery
 from tenuto.store.parts.waits import LookedBack
+from tenuto.store.sqlite.store import SqliteStore
+from tests.core.drawing import child, draw
 from tests.engine.situations import ONE_WAIT, Moody, steps
 from tests.kit.turns import turns
 
@@ -240,3 +244,33 @@ async def test_an_app_that_was_closed_is_not_opened_again() -> None:
     await app.close()
     with pytest.raises(StoreUnavailable):
         await app.open()
+
+
+async def test_a_stop_does_not_follow_a_family_that_grows(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Messages to further instances stay in the mailbox, for the next process."""
+    url = f"sqlite:///{tmp_path}/a.db"
+    seen = asyncio.Event()
+    async with Tenuto(url) as app:
+        app.engine.listen(lambda _: seen.set())
+        await app.deploy(draw("a b", a=child("two"), b=child("two")) | {"id": "two"})
+        seen.clear()
+        await app.start("two", None)
+        await seen.wait()
+    assert "did not take everything" not in caplog.text
+    store = SqliteStore(tmp_path / "a.db")
+    await store.open("reader", datetime.now(UTC))
+    left = await store.mailbox.claim(1_000)
+    await store.close(datetime.now(UTC), clean=True)
+    assert 0 < len(left) < 1_000
+
+
+async def test_what_waits_is_written_in_large_turns_without_rests_when_the_engine_stops() -> None:
+    sharing = Sharing()
+    sharing.begin()
+    sharing.rest({"storm"})
+    sharing.end()
+    assert (sharing.is_shared, dict(sharing.resting)) == (False, {})
+    sharing.begin()
+    assert not sharing.is_shared

@@ -91,7 +91,8 @@ def test_what_is_to_be_typed_again_has_the_options_of_the_url(options: str, type
 
 def test_no_driver_is_loaded_that_is_not_used() -> None:
     program = """
-import sys, tenuto, tenuto.cli.commands
+import sys, tenuto, tenuto.cli.program
+tenuto.cli.program.program()
 assert not {"apsw", "asyncpg"} & sys.modules.keys()
 tenuto.Tenuto()
 tenuto.Tenuto("sqlite:///unused.db")

@@ -175,7 +175,7 @@ def test_every_promise_is_kept_to_workers_that_come_and_go() -> None:
 
 
 def test_only_what_five_workers_in_a_row_have_lost_is_poison() -> None:
-    assert played(21)[POISON] == 1
+    assert played(8)[POISON] == 1
 
 
 @pytest.mark.soak

@@ -26,6 +26,7 @@ from tests.core.situations import SHELF
 FOLDER = Path(__file__).parent
 INPUTS = FOLDER / "inputs"
 NAMES = (
+    "begun_at_its_rate",
     "by_declared_policies",
     "called_off_by_name",
     "cancelled_by_event",

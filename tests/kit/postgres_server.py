@@ -42,6 +42,7 @@ _SETTINGS = {
     "log_min_messages": "warning",
     "log_line_prefix": "%m [%p] %q%a ",
     "timezone": "UTC",
+    "track_commit_timestamp": "on",
 }
 _FORGETFUL = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 """A test server's data need not outlive the machine."""

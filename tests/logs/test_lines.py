@@ -8,10 +8,13 @@ import logging
 
 import pytest
 
-from tenuto import TaskError, Tenuto
+from tenuto import Context, TaskError, Tenuto
 from tenuto.logs import instance_lines
+from tenuto.logs.attempt_lines import AttemptLine, AttemptLines
 from tenuto.logs.context import about
+from tenuto.logs.lines import JsonLines, TextLines
 from tenuto.logs.setup import Format, Level, logging_to
+from tenuto.model.json import JSON
 
 NASTY = "Ann\r\n2026 error forged\x1b[31m \u202egnorw\u2028\u0000"
 FORMATS: list[Format] = ["json", "text"]
@@ -113,5 +116,101 @@ async def test_ends_and_failures_of_instances_have_a_line_without_their_data() -
     ]
     assert {line["instanceId"] for line in ours} == {instance.id}
     assert (ours[1]["stepName"], ours[1]["attempt"], ours[1]["errorCode"]) == ("a", 1, "OUT")
+    assert ours[1]["durationMs"] >= 0
     assert ours[2]["durationMs"] >= 0
     assert "canary" not in stream.getvalue()
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("form", ["json", "text"])
+async def test_each_attempt_that_ended_has_one_line(form: Format) -> None:
+    """ "one log line per ended attempt with `workflowId, instanceId, stepName, attempt,
+    durationMs`".
+    """
+    stream = io.StringIO()
+    with logging_to(stream, form=form):
+        async with Tenuto() as app:
+            app.engine.listen(AttemptLines().heard)
+            app.engine.listen(instance_lines.log_instance)
+
+            @app.task
+            async def work(ctx: Context, input: object) -> None:
+                if ctx.attempt == 1 and ctx.step_id == "b":
+                    raise TaskError("OUT", "canary")
+
+            steps: list[JSON] = [
+                {
+                    "stepId": "a",
+                    "type": "TASK",
+                    "taskId": "work",
+                    "transitions": {"default": "b"},
+                },
+                {
+                    "stepId": "b",
+                    "type": "TASK",
+                    "taskId": "work",
+                    "retry": {"initialDelay": 1},
+                    "transitions": {"default": "c"},
+                },
+                {"stepId": "c", "type": "SET", "values": {"x": "1"}},
+            ]
+            await app.deploy({"id": "f", "steps": steps})
+            instance = await app.start("f", {"secret": "canary"})
+            await app.engine.final_state(instance.id)
+    lines = stream.getvalue().splitlines()
+    assert "canary" not in stream.getvalue()
+    if form == "text":
+        told = [line.split(" ", 1)[1].rpartition(" durationMs=")[0] for line in lines]
+        about = f"tenant=default workflowId=f instanceId={instance.id}"
+        assert told == [
+            f"info attempt completed {about} stepName=a attempt=1",
+            f"warning step failed {about} stepName=b attempt=1 errorCode=OUT",
+            f"info attempt completed {about} stepName=b attempt=2",
+        ]
+        return
+    found = [json.loads(line) for line in lines]
+    assert [(each["message"], each["stepName"], each["attempt"]) for each in found] == [
+        ("attempt completed", "a", 1),
+        ("step failed", "b", 1),
+        ("attempt completed", "b", 2),
+    ]
+    for each in found:
+        assert (each["workflowId"], each["instanceId"]) == ("f", instance.id)
+        assert each["durationMs"] >= 0
+        assert each["time"].endswith("Z")
+
+
+@pytest.mark.asyncio
+async def test_attempts_cost_no_line_where_the_level_is_higher() -> None:
+    stream = io.StringIO()
+    lines = AttemptLines()
+    with logging_to(stream, level="warning"):
+        async with Tenuto() as app:
+            app.engine.listen(lines.heard)
+
+            @app.task
+            async def work(input: object) -> None: ...
+
+            await app.deploy(
+                {"id": "f", "steps": [{"stepId": "a", "type": "TASK", "taskId": "work"}]}
+            )
+            await app.engine.final_state((await app.start("f")).id)
+    assert stream.getvalue() == ""
+
+
+def test_names_in_lines_of_attempts_make_no_line_of_their_own() -> None:
+    line = AttemptLine(
+        level="info",
+        logger="tenuto.attempts",
+        message="attempt completed",
+        tenant="a\u202eb",
+        workflow_id="w\x1b[2J",
+        instance_id="i",
+        step_name="s\nspoofed",
+        attempt=1,
+        duration_ms=1,
+    )
+    record = logging.LogRecord("tenuto.attempts", logging.INFO, "", 0, "", (), None)
+    record.attempts = [line]
+    assert JsonLines().format(record).isprintable()
+    assert TextLines().format(record).isprintable()

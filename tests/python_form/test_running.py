@@ -24,7 +24,6 @@ from tenuto import (
     when,
     workflow,
 )
-from tenuto.definition import unavailable
 from tests.cli.waiting import until, waits_for_event
 from tests.kit.waits import every_wait_has_looked_back
 from tests.python_form import sample
@@ -305,7 +304,6 @@ async def test_the_sample_of_the_specification_validates_and_runs() -> None:
     checked = sample.order_flow.check()
     assert checked.problems == ()
     assert checked.definition is not None
-    assert unavailable(checked.definition) == ()
     async with Tenuto() as app:
         instance = await app.start(sample.order_flow, SMALL, key="order-7")
         assert await instance.result(timeout=60) == {"paymentId": "p9"}

@@ -13,18 +13,6 @@ LATER: Final[dict[str, tuple[str, ...]]] = {
         "Command line: ",
         "`--store` (`TENUTO_STORE`",
     ),
-    "mutexes": (
-        "WAITING_FOR_EVENT: an open wait or approval",
-        "`when` is read after the join and before the mutex.",
-        "`mutex`: tenant-wide",
-    ),
-    "concurrency limits": (
-        "A slot is held while",
-        "Children take only type",
-        "The user of an instance",
-        "`GET/PUT /concurrency`",
-        "Test runs send no lifecycle",
-    ),
     "limits of context, log and loops": ("Defaults, all settable",),
     "workers": (
         "Cancelling part of an instance",

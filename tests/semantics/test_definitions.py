@@ -89,7 +89,8 @@ def test_the_top_level_and_the_options_have_exactly_the_fields_of_the_page() -> 
     timeout}, cancellationTriggers {eventPattern, eventCondition, reason, shouldCompensate},
     triggers {eventPattern, eventCondition, inputMapping}, options | workflowOptions`.
     `options`: `compensateOnFailure, timeout, sla {warnAfter, breachAfter, calendar}, deadline,
-    cancelGrace, retry, concurrency {limit, key, holdWhileWaiting}, retention, searchable, encrypt`.
+    cancelGrace, retry, concurrency {limit, key, holdWhileWaiting, onFull}, debounce {period, key,
+    max}, rate {limit, per, key}, retention, searchable, encrypt`.
     """
     texts = {each.text.partition(":")[0]: each.text.partition(":")[2] for each in sentences()}
     assert set(TOP.by_name) - {"$schema"} == listed(texts["Top level"])

@@ -53,7 +53,7 @@ Bug = Callable[[], AbstractContextManager[Any]]
 def losers_write() -> Iterator[None]:
     """The gate appends whatever comes, at the end of the log."""
 
-    def gate(disk: MemoryDisk, _: Turn, write: InstanceWrite, __: object) -> WriteResult:
+    def gate(disk: MemoryDisk, _: Turn, write: InstanceWrite, *__: object) -> WriteResult:
         append(disk, write.instance_id, write.rows[0])
         return WON
 

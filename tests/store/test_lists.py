@@ -335,10 +335,40 @@ async def test_a_row_shows_all_that_was_written(store: Store) -> None:
     await store.turns.commit(turn("t2", step("i1", 1, update=ended)))
     row = (await store.turns.load(["i1"]))["i1"].row
     for field in ended.__struct_fields__:
-        assert getattr(row, field) == getattr(ended, field), field
+        if field != "keeps_status":
+            assert getattr(row, field) == getattr(ended, field), field
     await store.turns.commit(turn("t3", step("i1", 2, update=update())))
     row = (await store.turns.load(["i1"]))["i1"].row
     assert (row.output, row.last_error, row.cancellation) == (None, None, None)
+
+
+async def test_an_update_that_keeps_the_status_writes_all_the_rest(store: Store) -> None:
+    await store.turns.commit(turn("t1", begin("i1", status=Status.RUNNING)))
+    moved = update(
+        status=Status.RUNNING,
+        updated_at=moment(3),
+        started_at=moment(2),
+        completed_at=None,
+        current_steps=("b", "c"),
+        output=b"1",
+        last_error=b"2",
+        cancellation=b"3",
+        keeps_status=True,
+    )
+    other = update(status=Status.COMPLETED, completed_at=moment(4), updated_at=moment(4))
+    await store.turns.commit(turn("t2", begin("i2", status=Status.RUNNING)))
+    await store.turns.commit(
+        turn("t3", step("i1", 1, update=moved), step("i2", 1, update=other)),
+    )
+    rows = {id: each.row for id, each in (await store.turns.load(["i1", "i2"])).items()}
+    for field in moved.__struct_fields__:
+        if field != "keeps_status":
+            assert getattr(rows["i1"], field) == getattr(moved, field), field
+    assert (rows["i2"].status, rows["i2"].completed_at) == (Status.COMPLETED, moment(4))
+    running = await store.instances.page(InstanceQuery(statuses=(Status.RUNNING,)))
+    assert [row.id for row in running.items] == ["i1"]
+    at_b = await store.instances.page(InstanceQuery(current_step="b"))
+    assert [row.id for row in at_b.items] == ["i1"]
 
 
 async def test_an_instance_created_and_updated_in_one_turn_is_as_it_ended(store: Store) -> None:

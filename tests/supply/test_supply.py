@@ -51,7 +51,7 @@ def test_the_runtime_that_builds_the_ui_is_pinned_with_hashes() -> None:
 
 def test_every_dependency_at_run_time_has_a_tested_version() -> None:
     """Told by what the program loads, and not by what the packages say of each other."""
-    program = "import tenuto.cli.commands, tenuto.api.server, tenuto.tracing.spans, sys;"
+    program = "import tenuto.cli.commands.service, tenuto.api.server, tenuto.tracing.spans, sys;"
     program += (
         "import tenuto.store.sqlite, tenuto.store.postgres, tenuto.client, tenuto.egress.http;"
     )

@@ -87,6 +87,7 @@ BY_INSTANCE: dict[str, OfWorkspace] = {
     "test_runs.stop": lambda mine, id: mine.test_runs.stop(id),
     "limits.promote": lambda mine, id: mine.limits.promote(id),
     "limits.hold": lambda mine, id: mine.limits.hold(id),
+    "limits.remove_rule": lambda mine, id: mine.limits.remove_rule(id),
     "limits.release": lambda mine, id: mine.limits.release(id),
     "test_runs.publish": lambda mine, id: mine.test_runs.publish(id, {"pattern": "a.b"}),
 }
@@ -195,7 +196,8 @@ ONLY_OWN = frozenset(
         *("data_sources.create", "data_sources.save", "data_sources.list", "data_sources.page"),
         *("data_queries.create", "data_queries.save", "data_queries.list", "data_queries.page"),
         *("data_sources.is_saved", "data_queries.is_saved"),
-        *("limits.get", "limits.set", "limits.queue"),
+        *("limits.get", "limits.set", "limits.queue", "limits.uses"),
+        *("limits.rules", "limits.add_rule"),
         *("dead_letters.list", "dead_letters.page", "dead_letters.rows"),
         *("dead_letters.groups", "dead_letters.workflows"),
         *("definitions.ids", "definitions.newest", "definitions.save", "definitions.versions"),

@@ -13,6 +13,7 @@ import pytest
 from tenuto.testing import Engine
 from tenuto.testing.__main__ import main
 from tenuto.testing.failure_file import described, kept, read
+from tests.kit.inner_pytest import ALONE
 from tests.testing_kit.shop import APPROVED, ORDER, a_task, charge, in_a_row
 
 ROOT = Path(__file__).parents[2]
@@ -183,7 +184,7 @@ def test_pytest_shows_and_keeps_a_failing_test_and_only_that(tmp_path: Path) -> 
     (tmp_path / "test_shop.py").write_text(FAILING + passing + WAITING_FOR_EVER + MISSPELT)
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "tenuto.testing.plugin", "test_shop.py"],
+        [sys.executable, "-m", "pytest", *ALONE, "test_shop.py"],
         cwd=tmp_path,
         env=_at_a_desk() | {"PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])},
         capture_output=True,

@@ -130,7 +130,7 @@ async def test_a_trace_needs_no_opentelemetry_and_survives_a_restart() -> None:
 
 def test_opentelemetry_is_not_loaded_unless_it_is_asked_for() -> None:
     code = (
-        "import sys, tenuto.cli.commands, tenuto.cli.service; "
+        "import sys, tenuto.cli.program, tenuto.cli.service; tenuto.cli.program.program(); "
         "sys.exit(any(name.startswith('opentelemetry') for name in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

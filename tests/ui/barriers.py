@@ -18,12 +18,21 @@ _FOUND = """async (only) => (await axe.run(document, {
 }))"""
 _SERIOUS = ("serious", "critical")
 
+_SETTLED = """async () => {
+    await new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
+    for (const each of document.getAnimations()) {
+        if (each.effect?.getComputedTiming().iterations !== Infinity) each.finish();
+    }
+}"""
+
 
 def barriers(page: Page, *, only: Sequence[str] = _TAGS) -> list[dict[str, Any]]:
     """The serious findings in a page as it is shown now, of these rules or tags of rules."""
     # By the protocol of the browser: the content security policy allows no other way, as it should.
     if page.evaluate("typeof axe === 'undefined'"):
         page.evaluate(_axe())
+    # Colours change with the next frames after another theme, some of them by and by.
+    page.evaluate(_SETTLED)
     found: list[dict[str, Any]] = page.evaluate(_FOUND, list(only))
     return [each for each in found if each["impact"] in _SERIOUS]
 

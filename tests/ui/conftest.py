@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -16,7 +17,9 @@ from tests.ui.server import Server, running
 PATIENCE = 20_000
 """Milliseconds for which a page may take to show something on a busy machine."""
 FAILED = Path("build", "ui-failures")
-"""Screenshots and traces of journeys that failed."""
+"""Screenshots of journeys that failed, and traces where they are asked for."""
+IS_TRACED = bool(os.environ.get("TENUTO_UI_TRACES"))
+"""Whether journeys that fail leave a trace: recording takes a third of the time of all of them."""
 
 Serve: TypeAlias = Callable[..., Server]
 NewPage: TypeAlias = Callable[..., Page]
@@ -74,7 +77,8 @@ def new_page(browser: Browser, request: pytest.FixtureRequest) -> Iterator[NewPa
             viewport={"width": width, "height": height},
             reduced_motion="reduce",
         )
-        context.tracing.start(screenshots=True, snapshots=True)
+        if IS_TRACED:
+            context.tracing.start(screenshots=True, snapshots=True)
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(PATIENCE)
@@ -93,8 +97,9 @@ def new_page(browser: Browser, request: pytest.FixtureRequest) -> Iterator[NewPa
             place = FAILED / f"{request.node.name}-{number}"
             for each in context.pages:
                 each.screenshot(path=place.with_suffix(".png"))
-            context.tracing.stop(path=place.with_suffix(".zip"))
-        else:
+            if IS_TRACED:
+                context.tracing.stop(path=place.with_suffix(".zip"))
+        elif IS_TRACED:
             context.tracing.stop()
         context.close()
     if not has_failed and request.node.get_closest_marker("page_errors") is None:

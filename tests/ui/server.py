@@ -7,7 +7,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import threading
 import urllib.error
 import urllib.request
@@ -15,6 +14,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from tests.kit.command_forks import ForkedCommand
 
 SAMPLES = Path(__file__).parent / "samples"
 _SERVING = re.compile(r"serving (http://\S+) ")
@@ -38,9 +39,9 @@ class Server:
         variables = {**os.environ, "TENUTO_STORE": f"sqlite:///{self.database}"}
         if self.key is not None:
             variables["TENUTO_ADMIN_KEY"] = self.key
-        command = [sys.executable, "-m", "tenuto", "dev", *map(str, sorted(SAMPLES.glob("*.json")))]
+        command = ["dev", *map(str, sorted(SAMPLES.glob("*.json")))]
         command += ["--no-reload", "--tasks", str(SAMPLES / "tasks.py"), "--port", str(self._port)]
-        self._process = subprocess.Popen(
+        self._process = ForkedCommand(
             [*command, *self._flags],
             cwd=self._folder,
             env=variables,

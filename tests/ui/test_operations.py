@@ -13,7 +13,7 @@ from threading import Thread
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.ui.conftest import NewPage, Serve
+from tests.ui.conftest import PATIENCE, NewPage, Serve
 from tests.ui.furnished import ADMIN_KEY, furnish, signed_in
 from tests.ui.server import Server
 
@@ -61,6 +61,101 @@ def test_a_key_is_shown_once_and_revoked(serve: Serve, new_page: NewPage) -> Non
     expect(page.get_by_text("lines are as they were written")).to_be_visible()
     page.get_by_role("button", name=re.compile("revoke_key")).first.click()
     expect(page.get_by_role("dialog")).to_contain_text("alsoRevoked")
+
+
+# The browser writes an error for the change that another one came before.
+@pytest.mark.page_errors
+def test_a_limit_is_raised_once_its_effect_is_seen_and_the_queue_moves(
+    server: Server, page: Page
+) -> None:
+    step = {"stepId": "told", "type": "EVENT_WAIT", "eventPattern": "import.told"}
+    options = {"concurrency": {"limit": 100, "holdWhileWaiting": True}}
+    server.api("PUT", "/workflows/import", {"id": "import", "steps": [step], "options": options})
+    server.api("PUT", "/concurrency", {"workflowTypeLimits": {"import": 1}})
+    started = [server.api("POST", "/workflows/import/start", {}) for _ in range(4)]
+    [holder, first, _, last] = [each["instanceId"] for each in started]
+    page.goto(f"{server.url}/queue")
+    limits = page.get_by_role("region", name="Limits")
+    expect(limits.get_by_role("meter", name="Workflow import")).to_have_attribute(
+        "aria-valuetext", "1 of 1, 3 wait"
+    )
+    expect(limits.get_by_role("link", name=holder[:13])).to_be_visible()
+    rows = page.get_by_role("table", name="Queue").get_by_role("row")
+    expect(rows.nth(1)).to_contain_text("Workflow import 1 of 1")
+    page.get_by_role("button", name=f"Promote {last}").click()
+    expect(rows.nth(1)).to_contain_text("promoted")
+    page.get_by_role("button", name=f"Hold {first}").click()
+    expect(rows.filter(has_text="On hold")).to_have_count(1)
+    # What a change would do is said before it is saved; a change of others is not overwritten.
+    page.get_by_role("button", name="Change limits").click()
+    page.get_by_label("Limit of import").fill("2")
+    effect = page.get_by_role("region", name="What it would do")
+    expect(effect).to_contain_text("1 instance would begin at once, and 1 would still wait.")
+    server.api("PUT", "/concurrency", {"workflowTypeLimits": {"import": 1, "other": 9}})
+    page.get_by_role("button", name="Save").click()
+    expect(effect).to_contain_text("Workflow other: 9, was none")
+    page.get_by_role("button", name="Keep my edits on top").click()
+    expect(page.get_by_label("Limit of other")).to_have_value("9")
+    page.get_by_role("button", name="Save").click()
+    expect(rows).to_have_count(3)
+    page.get_by_role("button", name=f"Release {first}").click()
+    expect(rows.filter(has_text="On hold")).to_have_count(0)
+    for id in (holder, last):
+        server.api("POST", f"/instances/{id}/cancel", {})
+    expect(page.get_by_text("No instance waits for a slot")).to_be_visible(timeout=PATIENCE)
+    server.api("PUT", "/concurrency", {})
+
+
+# The browser writes an error for the rule that is refused.
+@pytest.mark.page_errors
+def test_a_rule_is_saved_once_its_effect_is_seen_and_the_limit_of_all_may_follow_the_load(
+    server: Server, page: Page
+) -> None:
+    step = {"stepId": "told", "type": "EVENT_WAIT", "eventPattern": "ruled.told"}
+    server.api("PUT", "/workflows/ruled", {"id": "ruled", "steps": [step]})
+    server.api("PUT", "/concurrency", {"workflowTypeLimits": {"ruled": 0}})
+    for tier in ("gold", "none"):
+        server.api("POST", "/workflows/ruled/start", {"input": {"tier": tier}})
+    page.goto(f"{server.url}/queue")
+    rows = page.get_by_role("table", name="Queue").get_by_role("row")
+    expect(rows).to_have_count(3)
+    page.keyboard.press("r")
+    page.get_by_role("button", name="Add rule").click()
+    form = page.get_by_role("form", name="New rule")
+    effect = form.get_by_role("region", name="What it would do")
+    form.get_by_label("When").fill("workflow === 'ruled'")
+    form.get_by_label("Hold them back").check()
+    expect(form.get_by_label("When")).to_have_accessible_description(
+        re.compile("workflow is an object")
+    )
+    expect(form.get_by_role("button", name="Save rule")).to_be_disabled()
+    form.get_by_label("When").fill("workflow.id === 'ruled'")
+    expect(form.get_by_label("It matches everything")).to_be_visible()
+    expect(form.get_by_role("button", name="Save rule")).to_be_disabled()
+    form.get_by_label("When").fill("ctx.input.tier === 'gold'")
+    expect(effect).to_contain_text("1 of 2 instances that wait matches.")
+    form.get_by_role("button", name="Save rule").click()
+    rules = page.get_by_role("list", name="Rules").get_by_role("listitem")
+    expect(rules).to_contain_text(["ctx.input.tier === 'gold'"])
+    expect(rules).to_contain_text(["held back"])
+    rules.get_by_role("button", name="Remove the rule").click()
+    page.get_by_role("button", name="Remove", exact=True).click()
+    expect(page.get_by_text("There is no rule.")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(rows.filter(has_text="On hold")).to_have_count(1)
+    page.get_by_role("button", name="Change limits").click()
+    page.get_by_text("Follow the load", exact=True).click()
+    page.get_by_label("The limit of all instances follows the load").check()
+    page.get_by_label("At most").fill("5")
+    expect(page.get_by_label("At least")).to_have_accessible_description(
+        re.compile("min is 10, which is more than max")
+    )
+    page.get_by_label("At least").fill("2")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("The limits are saved")).to_be_visible()
+    saved = server.api("GET", "/concurrency")["resourceBasedLimits"]
+    assert (saved["enabled"], saved["min"], saved["max"]) == (True, 2, 5)
+    server.api("PUT", "/concurrency", {})
 
 
 # The browser writes an error for the page that may not be framed.

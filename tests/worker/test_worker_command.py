@@ -7,7 +7,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.api.conftest import Caller, served
+from tests.kit.command_forks import ForkedCommand, run
 
 TASKS = Path(__file__).parent / "pausing_tasks.py"
 SHIP = {"id": "ship", "steps": [{"stepId": "a", "type": "TASK", "taskId": "pausing.ship"}]}
@@ -23,13 +23,15 @@ AT_MOST = 60.0
 
 
 @contextmanager
-def worker(url: str, *said: str) -> Iterator[subprocess.Popen[bytes]]:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tenuto", "worker", str(TASKS), "--lease", "1", *said],
+def worker(url: str, *said: str) -> Iterator[subprocess.Popen[str]]:
+    process = ForkedCommand(
+        ["worker", str(TASKS), "--lease", "1", *said],
+        cwd=TASKS.parent,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env={**os.environ, "TENUTO_SERVER": url},
+        text=True,
     )
     try:
         yield process
@@ -39,15 +41,15 @@ def worker(url: str, *said: str) -> Iterator[subprocess.Popen[bytes]]:
         process.communicate()
 
 
-async def begun(process: subprocess.Popen[bytes]) -> list[str]:
+async def begun(process: subprocess.Popen[str]) -> list[str]:
     assert process.stdout is not None
-    return (await asyncio.to_thread(process.stdout.readline)).decode().split()
+    return (await asyncio.to_thread(process.stdout.readline)).split()
 
 
-async def told(process: subprocess.Popen[bytes]) -> None:
+async def told(process: subprocess.Popen[str]) -> None:
     """The task may end."""
     assert process.stdin is not None
-    process.stdin.write(b"\n")
+    process.stdin.write("\n")
     process.stdin.flush()
 
 
@@ -105,14 +107,7 @@ async def test_a_late_result_of_a_zombie_is_409_and_changes_nothing() -> None:
 
 def test_a_module_without_tasks_is_refused(tmp_path: Path) -> None:
     (tmp_path / "empty.py").write_text("")
-    done = subprocess.run(
-        [sys.executable, "-m", "tenuto", "worker", "empty.py", "--server", "http://127.0.0.1:1"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+    done = run("worker", "empty.py", "--server", "http://127.0.0.1:1", cwd=tmp_path)
     assert done.returncode == 2
     assert "TEN-2601" in done.stderr
 
@@ -133,14 +128,10 @@ async def test_a_worker_goes_on_at_the_next_of_several_addresses() -> None:
 
 def test_an_address_that_is_none_is_refused_at_once(tmp_path: Path) -> None:
     (tmp_path / "some.py").write_text("from tenuto import task\n@task\ndef ship(): ...\n")
-    command = [sys.executable, "-m", "tenuto", "worker", "some.py", "-o", "json"]
-    done = subprocess.run(
-        [*command, "--api-key", "tnt_1_x", "--server", "http://,ftp://a,http://a:b"],
+    done = run(
+        *("worker", "some.py", "-o", "json"),
+        *("--api-key", "tnt_1_x", "--server", "http://,ftp://a,http://a:b"),
         cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
     )
     assert done.returncode == 2
     assert done.stdout.count("TEN-2602") >= 3

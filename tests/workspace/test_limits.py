@@ -7,9 +7,10 @@ import asyncio
 import msgspec
 import pytest
 
-from tenuto.model.errors import Conflict, InvalidInput, NotFound, Overloaded
+from tenuto.model.errors import Conflict, InvalidInput, NotFound, Overloaded, TenutoError
 from tenuto.model.json import Object
 from tenuto.model.status import Status
+from tenuto.workspace.values import Start
 from tests.workspace.conftest import Place
 
 pytestmark = pytest.mark.asyncio
@@ -50,6 +51,9 @@ async def test_instances_beyond_a_limit_wait_and_a_raised_one_admits_them(place:
 
 
 async def test_a_waiting_instance_is_promoted_kept_back_and_released(place: Place) -> None:
+    """`GET /queue?limit=&workflowId=` items `{instanceId, position, waitingFor: [{limit, held,
+    max}], priority, deadline, since, held?}`, `POST /queue/{instanceId}/promote · hold · release`,
+    `POST /queue/rules {when (expression over the instance), priority?, hold?}`."""
     limits = place.workspace.limits
     await limits.set({"workflowTypeLimits": {"*": 1}})
     ids = await started(place, 4)
@@ -87,10 +91,12 @@ async def test_a_waiting_instance_is_cancelled_and_never_runs(place: Place) -> N
     [
         ({"globalMaxConcurrent": -1}, "$.globalMaxConcurrent"),
         ({"globalMaxConcurrent": 10**9}, "$.globalMaxConcurrent"),
-        ({"tenantLimits": {"a": "many"}}, "$.tenantLimits[...]"),
+        ({"tenantLimits": {"a": "many"}}, "$.tenantLimits.a"),
+        ({"userLimits": {"": 1}}, "$.userLimits['']"),
+        ({"workflowTypeLimits": 3}, "$.workflowTypeLimits"),
         ({"queue": {"order": "random"}}, "$.queue.order"),
         ({"queue": {"aging": "soon"}}, "$.queue.aging"),
-        ({"globalLimit": 1}, "$"),
+        ({"globalLimit": 1}, "$.globalLimit"),
         ([], "$"),
     ],
 )
@@ -100,6 +106,78 @@ async def test_limits_that_cannot_be_used_are_refused_with_their_place(
     with pytest.raises(InvalidInput) as refused:
         await place.workspace.limits.set(document)
     assert [(each.code, each.path) for each in refused.value.problems] == [("TEN-2835", path)]
+
+
+async def test_all_problems_of_limits_are_reported_at_once(place: Place) -> None:
+    document: Object = {
+        "globalMaxConcurrent": -1,
+        "tenantLimits": {"a": 1, "b": 2.5},
+        "queue": {"order": "random", "bound": 0, "perTenantShare": {"a": 0}},
+        "limits": {},
+    }
+    with pytest.raises(InvalidInput) as refused:
+        await place.workspace.limits.set(document)
+    assert [each.path for each in refused.value.problems] == [
+        "$.globalMaxConcurrent",
+        "$.tenantLimits.b",
+        "$.queue.order",
+        "$.queue.bound",
+        "$.queue.perTenantShare.a",
+        "$.limits",
+    ]
+    assert (await place.workspace.limits.get()).version == 0, "nothing was saved"
+
+
+async def test_a_dry_run_says_what_a_change_would_do_and_saves_nothing(place: Place) -> None:
+    """With `?dryRun=true` nothing is saved, and `preview` says how many instances would begin at
+    once, how many would wait, and what becomes of each limit."""
+    limits = place.workspace.limits
+    saved = await limits.set({"globalMaxConcurrent": 1, "workflowTypeLimits": {"held": 3}})
+    ids = await started(place, 5)
+    await until(place, ids[0], Status.WAITING_FOR_EVENT)
+    document: Object = {"globalMaxConcurrent": 4, "workflowTypeLimits": {"held": 3}}
+    seen = await limits.set(document, dry_run=True)
+    assert seen.preview is not None
+    assert (seen.preview.admitted, seen.preview.waiting, seen.preview.is_complete) == (2, 2, True)
+    found = {each.limit: each for each in seen.preview.limits}
+    change = found["global"]
+    assert (change.before.max, change.after.max) == (1, 4)
+    assert (change.before.held, change.after.held, change.admitted) == (1, 3, 2)
+    assert (change.before.waiting, change.after.waiting) == (4, 0)
+    own = found["type:default/held"]
+    assert (own.before.waiting, own.after.waiting, own.after.held) == (0, 2, 3)
+    assert (await limits.get()).version == seen.version == saved.version
+    assert (await limits.get()).global_max_concurrent == 1
+    with pytest.raises(Conflict):
+        await limits.set(document, dry_run=True, only_after=saved.version + 1)
+
+
+async def test_a_dry_run_does_not_admit_what_waits_for_its_rate(place: Place) -> None:
+    await place.app.deploy({**HELD, "options": {"rate": {"limit": 1, "per": "P1D"}}})
+    ids = [(await place.workspace.start("held", {})).id for _ in range(2)]
+    await until(place, ids[0], Status.WAITING_FOR_EVENT)
+    await place.app.engine.admissions.run_once()
+    seen = await place.workspace.limits.set({"globalMaxConcurrent": 9}, dry_run=True)
+    assert seen.preview is not None
+    assert (seen.preview.admitted, seen.preview.waiting) == (0, 1)
+
+
+async def test_a_limit_below_what_runs_ends_nothing_and_says_so(place: Place) -> None:
+    limits = place.workspace.limits
+    await limits.set({"globalMaxConcurrent": 3})
+    ids = await started(place, 3)
+    for id in ids:
+        await until(place, id, Status.WAITING_FOR_EVENT)
+    foreseen = await limits.set({"globalMaxConcurrent": 2}, dry_run=True)
+    saved = await limits.set({"globalMaxConcurrent": 2})
+    for each in (foreseen, saved):
+        [warning] = each.warnings
+        assert (warning.code, warning.path) == ("TEN-2840", "$.globalMaxConcurrent")
+        assert warning.message == "limit global 2, 3 run; nothing is ended"
+        assert warning.severity == "warning"
+    assert saved.preview is None
+    states = [await (await place.workspace.instance(id)).status() for id in ids]
+    assert states == [Status.WAITING_FOR_EVENT] * 3
 
 
 async def test_limits_that_were_changed_meanwhile_are_not_overwritten(place: Place) -> None:
@@ -116,6 +194,151 @@ async def test_starts_beyond_the_bound_of_the_queue_are_refused(place: Place) ->
     with pytest.raises(Overloaded) as refused:
         await place.workspace.start("held", {})
     assert refused.value.code == "TEN-2836"
+
+
+async def test_limits_say_how_full_they_are_and_what_holds_their_slots(place: Place) -> None:
+    """`GET /concurrency/usage`: `{items: [{limit, held, max, waiting, holders: [{instanceId,
+    stepId, iteration, since}]}], isComplete}`, of the tenant's limits that are set by name or
+    waited for."""
+    limits = place.workspace.limits
+    assert (await limits.uses()).items == []
+    await limits.set({"globalMaxConcurrent": 3, "workflowTypeLimits": {"held": 1, "idle": 4}})
+    ids = await started(place, 3)
+    await until(place, ids[0], Status.WAITING_FOR_EVENT)
+    await limits.hold(ids[2])
+    await place.app.engine.admissions.run_once()
+    found = await limits.uses()
+    assert found.is_complete
+    assert [(each.limit, each.held, each.max, each.waiting) for each in found.items] == [
+        ("global", 1, 3, 0),
+        ("type:default/held", 1, 1, 1),
+        ("type:default/idle", 0, 4, 0),
+    ]
+    [holder] = found.items[1].holders
+    assert (holder.instance_id, holder.step_id) == (ids[0], None)
+    assert holder.since is not None
+
+
+async def test_a_full_queue_refuses_starts_that_would_wait_and_no_repeat(place: Place) -> None:
+    await place.workspace.limits.set({"globalMaxConcurrent": 0, "queue": {"bound": 3}})
+    await place.app.deploy(HELD)
+    results = await place.workspace.start_many(
+        [Start(workflow="held", input={"n": n}, key=f"k{n}") for n in range(20)]
+    )
+    begun = [each for each in results if not isinstance(each, TenutoError)]
+    refused = [each for each in results if isinstance(each, Overloaded)]
+    assert (len(begun), len(refused)) == (3, 17), "exact for one process"
+    assert {each.code for each in refused} == {"TEN-2836"}
+    numbers = [n for n, each in enumerate(results) if not isinstance(each, TenutoError)]
+    for n, each in zip(numbers, begun, strict=True):
+        again = await place.workspace.start("held", {"n": n}, key=f"k{n}")
+        assert again.id == each.id
+
+
+async def test_a_start_beyond_a_limit_that_rejects_is_refused_with_the_time_to_try_again(
+    place: Place,
+) -> None:
+    options: Object = {"limit": 1, "key": "{{ctx.input.k}}", "onFull": "reject"}
+    single: Object = {**HELD, "options": {"concurrency": {**options, "holdWhileWaiting": True}}}
+    await place.app.deploy(single)
+    first = await place.workspace.start("held", {"k": "a"}, key="once")
+    [refused] = await place.workspace.start_many([Start(workflow="held", input={"k": "a"})])
+    assert isinstance(refused, Overloaded)
+    assert refused.code == "TEN-2837"
+    assert (await place.workspace.start("held", {"k": "a"}, key="once")).id == first.id
+    other = await place.workspace.start("held", {"k": "b"})
+    await until(place, other.id, Status.WAITING_FOR_EVENT)
+    await (await place.workspace.instance(first.id)).cancel()
+    again = await place.workspace.start("held", {"k": "a"})
+    await until(place, again.id, Status.WAITING_FOR_EVENT)
+    with pytest.raises(InvalidInput) as unresolved:
+        await place.workspace.start("held", {})
+    assert unresolved.value.code == "TEN-2834"
+
+
+async def test_a_rule_applies_to_what_waits_and_to_new_ones_while_it_is_kept(place: Place) -> None:
+    """`GET /queue?limit=&workflowId=` items `{instanceId, position, waitingFor: [{limit, held,
+    max}], priority, deadline, since, held?}`, `POST /queue/{instanceId}/promote · hold · release`,
+    `POST /queue/rules {when (expression over the instance), priority?, hold?}`."""
+    limits = place.workspace.limits
+    await limits.set({"globalMaxConcurrent": 0, "queue": {"order": "priority"}})
+    await started(place, 3)
+    when = "ctx.input.n >= 2 && workflow.id === 'held'"
+    seen = await limits.add_rule(when, priority=7, dry_run=True)
+    assert (seen.matched, seen.examined, seen.matches_all) == (1, 3, False)
+    assert await limits.rules() == []
+    saved = await limits.add_rule(when, priority=7, note="gold")
+    assert (await limits.add_rule(when, priority=7, note="gold")).id == saved.id
+    assert [(each.id, each.note) for each in await limits.rules()] == [(saved.id, "gold")]
+    await place.workspace.start("held", {"n": 5})
+    assert [each.priority for each in (await limits.queue()).items] == [7, 7, 0, 0]
+    held = await limits.add_rule("ctx.input.n === 1", hold=True)
+    assert [each.held for each in (await limits.queue()).items] == [False, False, False, True]
+    for rule in (saved, held):
+        await limits.remove_rule(rule.id)
+    with pytest.raises(NotFound):
+        await limits.remove_rule(held.id)
+    await place.workspace.start("held", {"n": 9})
+    assert (await limits.queue()).items[-1].priority == 0
+    assert [each.priority for each in (await limits.queue()).items][:2] == [7, 7]
+
+
+async def test_a_rule_that_holds_new_ones_back_lets_them_begin_once_they_are_released(
+    place: Place,
+) -> None:
+    limits = place.workspace.limits
+    await limits.add_rule("ctx.input.n === 0", hold=True)
+    [id] = await started(place, 1)
+    page = await limits.queue()
+    assert [(each.instance_id, each.held) for each in page.items] == [(id, True)]
+    await limits.release(id)
+    await until(place, id, Status.WAITING_FOR_EVENT)
+
+
+async def test_a_rule_that_matches_everything_needs_a_confirmation(place: Place) -> None:
+    limits = place.workspace.limits
+    await limits.set({"globalMaxConcurrent": 0})
+    await started(place, 2)
+    for when in ("true", "ctx.input.n >= 0"):
+        assert (await limits.add_rule(when, hold=True, dry_run=True)).matches_all
+        with pytest.raises(InvalidInput) as refused:
+            await limits.add_rule(when, hold=True)
+        assert [each.code for each in refused.value.problems] == ["TEN-2842"]
+    assert [each.held for each in (await limits.queue()).items] == [False, False]
+    await limits.add_rule("true", hold=True, confirm=True)
+    assert [each.held for each in (await limits.queue()).items] == [True, True]
+
+
+async def test_a_rule_that_cannot_be_used_is_refused_with_all_its_problems(place: Place) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        await place.workspace.limits.add_rule("ctx.input.n ===", priority=10**9)
+    found = [(each.code, each.path) for each in refused.value.problems]
+    assert found == [("TEN-2841", "$.when"), ("TEN-2841", "$.priority")]
+    with pytest.raises(InvalidInput) as empty:
+        await place.workspace.limits.add_rule("steps.a.output")
+    assert [each.path for each in empty.value.problems] == ["$.when", "$"]
+
+
+@pytest.mark.parametrize(
+    ("when", "named"),
+    [
+        ("workflow === 'held'", "Compare one of `workflow.id`,"),
+        ("ctx == 'gold'", "Compare one of `ctx.input`."),
+        ("['a'].includes(workflow.instance)", "Compare one of `workflow.instance.correlationId`,"),
+        ("workflow.name === 'held'", "`workflow` has id, input, instance, version."),
+        ("workflow.instance.prioritty > 1", "Did you mean `priority`?"),
+        ("ctx.tier === 'gold'", "`ctx` has input."),
+    ],
+)
+async def test_a_rule_that_names_no_value_is_refused(place: Place, when: str, named: str) -> None:
+    """A rule that names no value, such as `workflow` alone, is refused."""
+    with pytest.raises(InvalidInput) as refused:
+        await place.workspace.limits.add_rule(f"workflow.id === 'x' || {when}", priority=10**9)
+    [first, second] = refused.value.problems
+    assert (first.code, first.path, second.path) == ("TEN-2845", "$.when", "$.priority")
+    assert first.advice is not None
+    assert first.advice.startswith(named)
+    await place.workspace.limits.add_rule("workflow.id.length > 3", priority=1, dry_run=True)
 
 
 async def until(place: Place, id: str, status: Status) -> None:

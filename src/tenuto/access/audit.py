@@ -27,6 +27,9 @@ _UNKNOWN = "nobody"
 """The actor of a refusal whose client is not authenticated, as it stands in the log."""
 _MOST = 200
 """Lines in one transaction."""
+_PATIENCE = 0.02
+"""Seconds for which a line that is not waited for waits for one that is: their transactions would
+delay the turns of instances twice."""
 
 
 class AuditLog:
@@ -42,6 +45,8 @@ class AuditLog:
         self._backlog = AuditBacklog(store.append, clock)
         self._refusals = UnauthenticatedRefusals(clock, self._refused_more, most_sources)
         self._unwaited: set[asyncio.Task[None]] = set()
+        self._is_patient = False
+        """Whether lines that are not waited for are written after a moment."""
 
     async def record(  # noqa: PLR0913 - the fields of a line
         self,
@@ -79,11 +84,15 @@ class AuditLog:
             before=recorded(before),
             after=recorded(after if after is not None else details or None),
         )
-        writing = asyncio.ensure_future(self._written(entry))
+        joined = self._together.join(entry, has_time=not is_waited_for)
+        writing = asyncio.ensure_future(self._written(entry, joined))
         if is_waited_for:
             # The client may disconnect: the line is written all the same.
             await asyncio.shield(writing)
             return
+        if not self._is_patient:
+            self._is_patient = True
+            self._clock.call_later(_PATIENCE, self._hurry)
         self._unwaited.add(writing)
         writing.add_done_callback(self._written_later)
 
@@ -110,16 +119,22 @@ class AuditLog:
 
     async def settled(self) -> None:
         """Return once every line that is not waited for is written, or kept in the backlog."""
+        self._together.hurry()
         await asyncio.gather(*self._unwaited, return_exceptions=True)
+
+    def _hurry(self) -> None:
+        # Lines that come while these are being written wait anew.
+        self._is_patient = False
+        self._together.hurry()
 
     def _written_later(self, writing: asyncio.Task[None]) -> None:
         self._unwaited.discard(writing)
         if not writing.cancelled() and (error := writing.exception()) is not None:
             log.warning("audit: a line is written later: %s", error)
 
-    async def _written(self, entry: AuditEntry) -> None:
+    async def _written(self, entry: AuditEntry, joined: asyncio.Future[AuditRow]) -> None:
         try:
-            await self._together.ask(entry)
+            await joined
         except StoreUnavailable as error:
             if entry.outcome == "asked":
                 # Whether or not the line is there: the change does not begin.

@@ -12,6 +12,7 @@ from starlette.types import Receive
 from tenuto.access.principal import Principal
 from tenuto.api.request_parser import read_json
 from tenuto.api.service import Service
+from tenuto.engine.load.starts_under_way import Place
 from tenuto.model.json import JSON
 from tenuto.model.traces import read_traceparent
 from tenuto.tracing.current import current_traceparent
@@ -35,6 +36,7 @@ class Call(Generic[QueryT]):
         "body",
         "headers",
         "path",
+        "place",
         "principal",
         "query",
         "receive",
@@ -74,6 +76,8 @@ class Call(Generic[QueryT]):
         """As it came, for the operations that read it themselves."""
         self.source = source
         """The client's address."""
+        self.place: Place | None = None
+        """Of a start, among those under way: left as soon as the start is durable."""
         self.receive: Receive | None = None
         """Receives the client's disconnect."""
         self.status: int | None = None

@@ -25,7 +25,9 @@ from uvicorn.server import ServerState
 
 from tenuto.access.client_network import client_network
 from tenuto.api.connections import Connections
+from tenuto.api.incoming import PASSED
 from tenuto.api.problems import MEDIA, Refusal, problem_answer
+from tenuto.api.repeated_refusals import RepeatedRefusals
 from tenuto.ports import Clock, Ids, Timer
 
 PORTION = 2_048
@@ -137,7 +139,9 @@ class BoundedHttp(HttpToolsProtocol):
         ids: Ids,
         counts: Counts,
         head_seconds: float,
+        refusals: RepeatedRefusals | None = None,
     ) -> None:
+        """`refusals`: of requests that are refused without the pipeline."""
         super().__init__(config, server_state, app_state, _loop)
         self._waiting = counts.waiting
         self._has_waited = False
@@ -147,6 +151,13 @@ class BoundedHttp(HttpToolsProtocol):
         self._open = counts.connections
         self._half_read = counts.unfinished
         self._head_seconds = head_seconds
+        self._refusals = refusals
+        self._is_held = False
+        """Whether the request that is read may be refused like one before, once it is whole."""
+        self._held_body: list[bytes] = []
+        """What was read of its body."""
+        self._was_refused = False
+        """Whether the request that was read last was refused like one before."""
         self._head = 0
         """Bytes of a head that has not ended; -1 while a body is read."""
         self._is_inside = False
@@ -213,6 +224,8 @@ class BoundedHttp(HttpToolsProtocol):
                 return
             self._head += len(data)
         super().data_received(cast("bytes", data))
+        if self.parser is not None:
+            self._go_on()  # the rest of its body is yet to come
 
     @property
     def _is_read(self) -> bool:
@@ -222,16 +235,28 @@ class BoundedHttp(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         self._is_inside = True
+        self._was_refused = False
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
         self._head = -1
         self._cancel_timer()
-        super().on_headers_complete()
+        self._is_held = self._may_be_refused()
+        if not self._is_held:
+            super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        if self._is_held:
+            self._held_body.append(body)
+        else:
+            super().on_body(body)
 
     def on_message_complete(self) -> None:
         self._head = 0
         self._is_inside = False
+        if self._is_held and self._refuse_again():
+            return
+        self._go_on()
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
@@ -246,6 +271,57 @@ class BoundedHttp(HttpToolsProtocol):
         if is_left and not self.transport.is_closing():
             self._cancel_timer()
             self._timer = self._clock.call_later(LINGER, self.transport.close)
+
+    # -- refusals without the pipeline
+
+    def _may_be_refused(self) -> bool:
+        """Whether the request may be refused like one before.
+
+        Only one that waits for none, on a connection that stays open.
+        """
+        return (
+            self._refusals is not None
+            and self._refusals.has_any
+            and not (self._is_answering or self.has_waiting or self._has_waited)
+            and not (self.expect_100_continue or self.flow.write_paused)
+            and not self.parser.should_upgrade()
+            and self.parser.get_http_version() == "1.1"
+            and self.parser.should_keep_alive()
+        )
+
+    def _refuse_again(self) -> bool:
+        """Answer a request that is whole, if it is refused like one before."""
+        assert self._refusals is not None
+        decided = self._refusals.answer(
+            self.client[0] if self.client else "",
+            self.parser.get_method(),
+            self.url,
+            self.headers,
+            self.server_state.default_headers,
+        )
+        if not isinstance(decided, bytes):
+            if decided is not None:
+                self.scope["state"][PASSED] = decided
+            return False
+        self._is_held = False
+        self._held_body.clear()
+        self._was_refused = True
+        self.transport.write(decided)
+        self.server_state.total_requests += 1
+        self._unset_keepalive_if_required()
+        self.timeout_keep_alive_task = self.loop.call_later(
+            self.timeout_keep_alive, self.timeout_keep_alive_handler
+        )
+        return True
+
+    def _go_on(self) -> None:
+        """Hand a request that was held to the pipeline, as far as it was read."""
+        if self._is_held:
+            self._is_held = False
+            body, self._held_body = self._held_body, []
+            super().on_headers_complete()
+            for part in body:
+                super().on_body(part)
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
         begin = partial(super()._start_asgi_task, cycle, app)
@@ -263,7 +339,7 @@ class BoundedHttp(HttpToolsProtocol):
 
     def _watch(self) -> None:
         """Count and time an unfinished request; one that came in one piece costs nothing."""
-        is_whole = not self._is_inside and self._is_answering
+        is_whole = not self._is_inside and (self._is_answering or self._was_refused)
         if is_whole or self._is_upgraded or self.transport.is_closing():
             self._forget()
             return

@@ -50,7 +50,9 @@ from tenuto.api.responses import (
 from tenuto.api.routes import Routes
 from tenuto.api.service import Service
 from tenuto.api.shapes import Query, items_in
+from tenuto.api.shedding import shed_kinds
 from tenuto.api.ui.pages import UiPages
+from tenuto.engine.load.pressure import Sheddable
 from tenuto.model.errors import StoreUnavailable, TenutoError, may_be_written
 from tenuto.model.moments import moments_in, spelled
 
@@ -74,6 +76,7 @@ class RequestPipeline:
         )
         self._browsers = Browsers(service.config)
         self._audit = RequestAudit(service.audit)
+        self._shed = shed_kinds(service.operations)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         match scope["type"]:
@@ -117,13 +120,19 @@ class RequestPipeline:
             if isinstance(error, StoreUnavailable):
                 # The client is not told where the store is.
                 log.warning("request=%s refused: %s", request_id, error)
-            await send_refusal(sender, problem_answer(error, incoming.path, request_id), around)
+            refused = problem_answer(error, incoming.path, request_id)
+            if incoming.is_shed is not None:
+                self.service.repeated_refusals.keep(incoming, incoming.is_shed, refused, around)
+            await send_refusal(sender, refused, around)
         except Exception:
             log.exception("request=%s failed: %s %s", request_id, method, incoming.path)
             if sender.has_begun:
                 # Cut the connection, so that the client sees that the response is incomplete.
                 raise
             await send_refusal(sender, broken(incoming.path, request_id), around)
+        finally:
+            if incoming.place is not None:
+                incoming.place.leave()
 
     async def _answer(
         self, incoming: IncomingRequest, receive: Receive, send: Send, around: Pairs
@@ -141,6 +150,7 @@ class RequestPipeline:
                 await page(scope, receive, with_headers(send, around))
                 return
             operation = await self._permitted(incoming)
+            kind = self._refuse_under_load(incoming, operation)
             around += self._environment(incoming)
             call = self._call(incoming, operation)
             if operation.admit is not None:
@@ -151,6 +161,10 @@ class RequestPipeline:
                 receive, incoming.headers, most, self.service.clock, config.body_seconds
             )
             call.receive = receive
+            if kind == "starts" and incoming.place is None:
+                # Not before its body is there: a client may take its time for that.
+                incoming.place = self.service.pressure.starts.enter(call.principal.tenant)
+            call.place = incoming.place
             answer = await self._perform(incoming, operation, call)
         except TenutoError as error:
             await self._audit.refusal(incoming, error)
@@ -189,6 +203,17 @@ class RequestPipeline:
         """CORS headers for the answer; refuses a foreign host or origin, and too many requests."""
         self.service.count_source(incoming.source or "")
         return self._browsers.checked(incoming.scope["scheme"], incoming.headers)
+
+    def _refuse_under_load(
+        self, incoming: IncomingRequest, operation: Operation
+    ) -> Sheddable | None:
+        """Overloaded, before a body is read: a refusal must cost little; else what it counts as."""
+        kind = self._shed.get(operation.name)
+        if kind is not None and incoming.principal is not None and not incoming.is_passed:
+            incoming.is_shed = kind
+            self.service.pressure.refuse(kind, incoming.principal.tenant)
+            incoming.is_shed = None
+        return kind
 
     def _environment(self, incoming: IncomingRequest) -> Pairs:
         """The name of the environment, for principals: commands show where they act."""

@@ -15,7 +15,6 @@ from tenuto.model.errors import (
     Forbidden,
     InvalidDefinition,
     InvalidInput,
-    NotAvailable,
     NotFound,
     Overloaded,
     Problem,
@@ -32,7 +31,6 @@ _RETRY_SECONDS = 1
 _STATUSES: tuple[tuple[type[TenutoError], int], ...] = (
     (InvalidDefinition, 422),
     (InvalidInput, 422),
-    (NotAvailable, 422),
     (NotFound, 404),
     (Conflict, 409),
     (Forbidden, 403),
@@ -185,7 +183,7 @@ def error_item(error: TenutoError) -> ErrorItem:
 
 
 def _problems(error: TenutoError) -> tuple[ProblemItem, ...] | UnsetType:
-    if isinstance(error, InvalidDefinition | InvalidInput | NotAvailable):
+    if isinstance(error, InvalidDefinition | InvalidInput):
         return tuple(map(item_of, error.problems))
     return UNSET
 

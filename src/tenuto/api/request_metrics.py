@@ -21,7 +21,7 @@ log = logging.getLogger("tenuto.access")
 
 _STREAM = b"text/event-stream"
 _QUIET = frozenset({"health", "ready", "metrics"})
-"""Polled by machines: logged at debug level only."""
+"""Polled by machines: logged at debug level only, as what is refused under load."""
 
 
 async def measured(
@@ -59,7 +59,7 @@ async def measured(
             span.set_attribute("http.response.status_code", status)
     seconds = ticks() - began
     requests.answered(name, status, seconds)
-    level = logging.DEBUG if name in _QUIET else logging.INFO
+    level = logging.DEBUG if name in _QUIET or incoming.is_shed else logging.INFO
     if log.isEnabledFor(level):
         _write_line(level, incoming, name, status, seconds)
 

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime
 from enum import Enum
+from types import UnionType
 from typing import Any, Literal, TypeVar, get_args, get_origin
 from urllib.parse import parse_qsl
 
@@ -132,50 +133,58 @@ def _invalid(what: str, problems: list[Problem]) -> InvalidInput:
 
 
 def _problems(
-    value: JSON, wanted: object, first: msgspec.ValidationError, *, strict: bool = True
+    value: JSON,
+    wanted: object,
+    first: msgspec.ValidationError,
+    *,
+    path: str = "$",
+    strict: bool = True,
 ) -> list[Problem]:
-    """Field by field: msgspec itself stops at the first."""
+    """Field by field, also of structs in it: msgspec itself stops at the first."""
     fields = _fields(wanted)
     if not isinstance(value, dict) or fields is None:
-        return [_said(first, "$")]
-    found = _unknown_fields(value, fields)
+        return [_said(first, path, wanted)]
+    found = _unknown_fields(value, fields, path)
     for name, field in fields.items():
+        at = f"{path}.{name}"
         if name not in value:
             if field.required:
-                problem = _problem(f"$.{name}", f"`{name}` is missing", f"Add `{name}`.")
-                found.append(problem)
+                found.append(_problem(at, f"`{name}` is missing", f"Add `{name}`."))
             continue
         try:
             read = msgspec.convert(value[name], field.type, strict=strict)
         except msgspec.ValidationError as error:
-            found.append(_said(error, f"$.{name}", field.type))
+            found += _problems(value[name], field.type, error, path=at, strict=strict)
             continue
         if isinstance(read, datetime) and (wrong := moment_problem(read)) is not None:
-            found.append(_problem(f"$.{name}", wrong, "Correct the value."))
-    return found or [_said(first, "$")]
+            found.append(_problem(at, wrong, "Correct the value."))
+    return found or [_said(first, path)]
 
 
 def _fields(wanted: object) -> Mapping[str, msgspec.structs.FieldInfo] | None:
-    if not isinstance(wanted, type) or not issubclass(wanted, Struct):
-        return None
-    return {field.encode_name: field for field in msgspec.structs.fields(wanted)}
+    """The fields of a struct, or of one that may be left out."""
+    kinds = get_args(wanted) if isinstance(wanted, UnionType) else (wanted,)
+    for kind in kinds:
+        if isinstance(kind, type) and issubclass(kind, Struct):
+            return {field.encode_name: field for field in msgspec.structs.fields(kind)}
+    return None
 
 
 def _unknown_fields(
-    value: Object, fields: Mapping[str, msgspec.structs.FieldInfo]
+    value: Object, fields: Mapping[str, msgspec.structs.FieldInfo], path: str
 ) -> list[Problem]:
     named, others = unknown_names(value, fields)
-    found = [_unknown(name, fields) for name in named]
+    found = [_unknown(name, fields, path) for name in named]
     if others:
         message = f"there are {others:,} more fields here that are unknown"
-        found.append(_problem("$", message, "Leave them out."))
+        found.append(_problem(path, message, "Leave them out."))
     return found
 
 
-def _unknown(name: str, fields: Mapping[str, msgspec.structs.FieldInfo]) -> Problem:
+def _unknown(name: str, fields: Mapping[str, msgspec.structs.FieldInfo], path: str) -> Problem:
     known = ", ".join(fields) or "none"
     advice = did_you_mean(name, list(fields), f"Leave it out; known: {known}.")
-    return _problem(f"$.{name}", f"there is no field `{name}` here", advice)
+    return _problem(f"{path}.{name}", f"there is no field `{name}` here", advice)
 
 
 def _said(error: msgspec.ValidationError, path: str, wanted: object = None) -> Problem:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 from starlette.responses import Response
 from starlette.types import Message, Send
 from starlette.websockets import WebSocket
@@ -71,15 +72,21 @@ async def send_answer(
 
 async def send_refusal(send: Send, refusal: ProblemAnswer, around: Pairs) -> None:
     """Send problem details."""
-    body = _encode(refusal.details)
-    headers = [
-        *around,
-        *_USUAL,
-        *_pairs(refusal.headers),
-        (b"content-type", MEDIA.encode()),
-        (b"content-length", str(len(body)).encode()),
-    ]
+    body = refusal_body(refusal)
+    headers = refusal_headers(refusal, around)
+    headers.append((b"content-length", str(len(body)).encode()))
     await _send(send, refusal.details.status, headers, body)
+
+
+def refusal_headers(refusal: ProblemAnswer, around: Pairs) -> Pairs:
+    """The headers of problem details, but for their length."""
+    return [*around, *_USUAL, *_pairs(refusal.headers), (b"content-type", MEDIA.encode())]
+
+
+def refusal_body(refusal: ProblemAnswer, request_id: str | None = None) -> bytes:
+    """Problem details as JSON, perhaps of another request."""
+    details = refusal.details
+    return _encode(details if request_id is None else replace(details, request_id=request_id))
 
 
 async def send_preflight(send: Send, around: Pairs) -> None:

@@ -83,7 +83,7 @@ async def serving(pipeline: RequestPipeline, listener: socket.socket) -> AsyncIt
     log.info("connections: %s", connections.bounds.described)
     config = uvicorn.Config(
         pipeline,
-        http=_http_protocol(service, connections),
+        http=http_protocol(service, connections),
         ws=_protocol(BoundedSocket, connections=connections),
         ws_max_size=_LONGEST_MESSAGE,
         lifespan="off",
@@ -104,7 +104,7 @@ async def serving(pipeline: RequestPipeline, listener: socket.socket) -> AsyncIt
         pushing = asyncio.ensure_future(service.push.run())
         sampling = asyncio.ensure_future(service.queue_depths.run())
         try:
-            async with service.metrics.loop_lag.watching():
+            async with service.pressure.watching():
                 yield
         finally:
             pushing.cancel()
@@ -118,7 +118,7 @@ async def serving(pipeline: RequestPipeline, listener: socket.socket) -> AsyncIt
             await service.close()
 
 
-def _http_protocol(service: Service, connections: Connections) -> type[asyncio.Protocol]:
+def http_protocol(service: Service, connections: Connections) -> type[asyncio.Protocol]:
     return _protocol(
         BoundedHttp,
         clock=service.clock,
@@ -129,6 +129,7 @@ def _http_protocol(service: Service, connections: Connections) -> type[asyncio.P
             WaitingRequests(),
         ),
         head_seconds=service.config.head_seconds,
+        refusals=service.repeated_refusals,
     )
 
 

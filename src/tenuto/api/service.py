@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
 from collections.abc import Mapping
 from datetime import timedelta
@@ -28,6 +29,7 @@ from tenuto.api.large_documents.reader import DocumentReader
 from tenuto.api.operation import Operation, Size
 from tenuto.api.problems import Refusal
 from tenuto.api.queue_depths import QueueDepths
+from tenuto.api.repeated_refusals import RepeatedRefusals
 from tenuto.api.schedule_tickets import (
     SCHEDULER_CALLBACK,
     VALID_FOR,
@@ -55,16 +57,20 @@ from tenuto.model.errors import TenutoError
 from tenuto.model.graph import JavaScript
 from tenuto.model.json import JSON
 from tenuto.model.policy import Limits
-from tenuto.ports import Clock
+from tenuto.ports import Clock, Timer
 from tenuto.store.parts.access import KEY
 from tenuto.workspace.engine_workspace import EngineWorkspace
 
 if TYPE_CHECKING:
     from tenuto.tracing.spans import Spans
 
+_access_log = logging.getLogger("tenuto.access")
+
 _ENVELOPE = 64_000
 """Bytes around a value."""
 _BATCH = 32_000_000
+_LAST_LONG = 2.0
+"""Seconds for which requests that take long are still worked on when the service stops."""
 
 
 class Service:
@@ -84,6 +90,8 @@ class Service:
         self.config = config
         self.operations = operations
         self.clock = app.engine.clock
+        self.pressure = app.engine.load.pressure
+        """Refuses starts, and then expensive reads, under load."""
         self.ids = app.engine.ids
         store = app.engine.store
         self.authentication: Authentication = authentication or Authenticator(
@@ -138,8 +146,23 @@ class Service:
         """Makes spans of requests, where tracing is on."""
         self.leaving = asyncio.Event()
         """Set first when it is about to stop, so that load balancers route elsewhere."""
+        self.repeated_refusals = RepeatedRefusals(
+            self.pressure,
+            self.metrics.requests,
+            self.ids,
+            count_source=self.count_source,
+            count_request=self.count_request,
+            # Answers of a process that stops, and those that are traced or logged, are made there.
+            is_on=lambda: (
+                self.spans is None
+                and not self.leaving.is_set()
+                and not _access_log.isEnabledFor(logging.DEBUG)
+            ),
+        )
+        """Refusals under load that are made without the pipeline."""
         self.stopping = asyncio.Event()
         """Set when the service stops: requests that wait are answered as they stand."""
+        self._leaving_long: Timer | None = None
         self.waiting: set[asyncio.Future[Held]] = set()
         """Waits for the end of instances; cancelled when the service stops."""
         self.live = LiveHub(app.engine)
@@ -171,8 +194,15 @@ class Service:
         for end in self.waiting:
             end.cancel()
         self.broker.close()
+        self._leaving_long = self.clock.call_later(_LAST_LONG, self._leave_long_requests)
         await self.live.close()
         await self.bulk.stop()
+
+    def _leave_long_requests(self) -> None:
+        """Refuse documents that are not read yet, and answer for events that are not matched."""
+        self.app.engine.leave_matching()
+        for process in (self.document_process, self.input_process):
+            process.refuse_all()
 
     def count_request(self, principal: Principal, more: int = 1) -> None:
         """Count a request of a principal, or `more` items of it; 429 where there were too many."""
@@ -231,6 +261,8 @@ class Service:
 
     async def close(self) -> None:
         """Write the audit lines and uses of keys that are left; there are no requests any more."""
+        if self._leaving_long is not None:
+            self._leaving_long.cancel()
         await asyncio.gather(self.document_process.close(), self.input_process.close())
         for each in (self.authentication, self.audit):
             if isinstance(each, Authenticator | AuditLog):

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Final
 
 from tenuto.cli.views.errors import own_traceback
 from tenuto.cli.views.marks import STATUS_MARKS
-from tenuto.cli.views.terminal import SHORT_ID, countdown, length, say
+from tenuto.cli.views.terminal import SHORT_ID, countdown, say
 from tenuto.model.entries import CompensationFailed, NodeFailed, RetryScheduled
 from tenuto.model.failure import LOST, STOPPED
 from tenuto.model.inputs import TaskFailed
 from tenuto.model.json import JSON
+from tenuto.model.lengths import length
 from tenuto.model.log import from_row
 from tenuto.model.status import Status
 

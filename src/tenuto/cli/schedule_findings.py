@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from tenuto.cli.backends.backend import Finding
-from tenuto.cli.views.terminal import length
+from tenuto.model.lengths import length
 
 if TYPE_CHECKING:
     from tenuto.workspace.protocol import Schedules

@@ -36,6 +36,7 @@ from tenuto.cli.dev_files import Tolerance, deploy_files, read_files
 from tenuto.cli.dev_hints import DevStart, read_starts, say_what_to_try, say_where, started
 from tenuto.cli.dev_sample import SHOWN
 from tenuto.cli.live_feed import interruptible
+from tenuto.cli.loading import end_loading
 from tenuto.cli.parent_process import ParentProcess
 from tenuto.cli.served_address import address_file, announced, reachable
 from tenuto.cli.sources import Source
@@ -44,7 +45,9 @@ from tenuto.compose import MEMORY, is_postgres, load_caller, without_password
 from tenuto.config.config import Config
 from tenuto.encryption.setup import follow_keys
 from tenuto.logs import instance_lines
+from tenuto.logs.attempt_lines import AttemptLines
 from tenuto.logs.setup import logging_to
+from tenuto.model.codes import CATALOGUE, FAILURES
 from tenuto.model.errors import TenutoError
 from tenuto.model.json import Object
 
@@ -117,12 +120,17 @@ async def _serve(
         encryption=chosen.encryption,
     )
     load_caller()
+    # Read now: while the first refusal is answered, everything would wait for it.
+    _ = len(CATALOGUE), len(FAILURES)
+    end_loading()
     announce = _announcer(chosen)
     logs = logging_to(form=chosen.log_format, level=chosen.log_level, to=chosen.log_to)
     with interruptible() as stopped, logs, _quiet_in_dev(options), ExitStack() as here:
         with unlocked(chosen.store, ["list"]):
             await app.open()
         app.engine.listen(DevEvents().show if options.is_terminal else instance_lines.log_instance)
+        if chosen.log_attempts and not options.is_terminal:
+            app.engine.listen(AttemptLines().heard)
         try:
             needs_key = access.is_on or await app.engine.store.access.has_keys()
             # The store is taken: commands ask this process from now on, and wait until it serves.

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from tenuto.cli.positions import Located, Positions
 from tenuto.cli.views.masking import MASK, is_masked
-from tenuto.definition import check, parse_document, unavailable
+from tenuto.definition import check, parse_document
 from tenuto.definition.code_places import CodePlace
 from tenuto.model.errors import InvalidDefinition, InvalidInput, NotFound, Problem, TenutoError
 from tenuto.model.graph import Definition
@@ -65,16 +65,6 @@ class Source(Struct, frozen=True, kw_only=True):
     def id(self) -> str:
         assert isinstance(self.document, dict)
         return str(self.document["id"])
-
-    @property
-    def remarks(self) -> list[Problem]:
-        """Its problems, and as warnings what it uses that this version does not run."""
-        if self.definition is None:
-            return [*self.problems]
-        missing = unavailable(self.definition)
-        if self.flow is not None:
-            missing = self.flow.located(missing)
-        return [*self.problems, *(replace(each, severity="warning") for each in missing)]
 
     @property
     def deployable(self) -> WorkflowFunction[..., Any] | Object:

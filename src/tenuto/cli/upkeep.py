@@ -94,11 +94,11 @@ def _difference(difference: Difference) -> JSON:
     }
 
 
-async def migrate_store(url: str, *, is_json: bool) -> int:
+async def migrate_store(url: str, *, is_beside_older: bool, is_json: bool) -> int:
     """Say what was done."""
     refuse_memory(url)
     make_room(url)
-    done = await migrate(url)
+    done = await migrate(url, is_beside_older=is_beside_older)
     is_new = any(each.startswith(_FIRST) for each in done)
     if is_json:
         show_json({"store": without_password(url), "created": is_new, "applied": done})

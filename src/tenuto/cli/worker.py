@@ -20,6 +20,7 @@ from tenuto.cli.backends.choice import found_server
 from tenuto.cli.backends.place import ServerUrl
 from tenuto.cli.dev_events import FailedTasks
 from tenuto.cli.loaded_files import LoadedFiles
+from tenuto.cli.loading import end_loading
 from tenuto.cli.parent_process import ParentProcess
 from tenuto.cli.task_modules import load_tasks
 from tenuto.cli.views.terminal import say, show_json
@@ -69,6 +70,7 @@ async def work(config: Config, *, is_json: bool = False, ready: int | None = Non
         announce(f"working for {' or '.join(servers)} on {', '.join(names)}; Ctrl-C stops")
         if is_json:
             show_json({"servers": servers, "tasks": names}, lines=True)
+        end_loading()
         COLLECTOR.spare()
         watch = None
         if parent is None:

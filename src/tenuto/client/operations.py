@@ -1344,7 +1344,7 @@ class Operations(OperationsBase):
         return await self._ask(Object, "GET", "/health", is_of_api=False)
 
     async def ready(self) -> Object:
-        """Whether the service is ready: the engine runs, and its store answers."""
+        """Whether the service is ready, and in `degraded` what it does without."""
         return await self._ask(Object, "GET", "/health/ready", is_of_api=False)
 
     async def metrics(self) -> str:
@@ -1482,16 +1482,23 @@ class Operations(OperationsBase):
             SourceTest, "POST", f"/data-sources/{part(id)}/test", may_overlap=True
         )
 
+    async def get_concurrency_usage(self) -> Object:
+        """Get how full the limits are, how many wait for each, and some that hold its slots."""
+        return await self._ask(Object, "GET", "/concurrency/usage")
+
     async def get_concurrency(self) -> Object:
         """Get the limits on how many instances run at once, and the order of the queue."""
         return await self._ask(Object, "GET", "/concurrency")
 
-    async def put_concurrency(self, body: Any, *, if_match: str | None = None) -> Object:
+    async def put_concurrency(
+        self, body: Any, *, dry_run: bool | None = None, if_match: str | None = None
+    ) -> Object:
         """Replace the limits; those that wait are looked at again at once, and nothing is ended."""
         return await self._ask(
             Object,
             "PUT",
             "/concurrency",
+            query={"dryRun": dry_run},
             headers={"if-match": if_match},
             body=body,
             is_repeatable=if_match is None,
@@ -1517,8 +1524,41 @@ class Operations(OperationsBase):
         await self._do("POST", f"/queue/{part(id)}/hold")
 
     async def release_queued(self, id: str) -> None:
-        """Let an instance wait again that was kept back."""
+        """Let an instance that was kept back wait again."""
         await self._do("POST", f"/queue/{part(id)}/release")
+
+    async def list_queue_rules(self) -> Page[Object]:
+        """List the rules of the queue, oldest first."""
+        return await self._ask(Page[Object], "GET", "/queue/rules")
+
+    async def add_queue_rule(
+        self,
+        *,
+        when: str,
+        priority: int | None = None,
+        hold: bool = False,
+        note: str | None = None,
+        confirm: bool = False,
+        dry_run: bool = False,
+    ) -> Object:
+        """Give a priority to instances for which an expression is true, or hold them back."""
+        return await self._ask(
+            Object,
+            "POST",
+            "/queue/rules",
+            fields={
+                "when": when,
+                "priority": priority,
+                "hold": hold,
+                "note": note,
+                "confirm": confirm,
+                "dryRun": dry_run,
+            },
+        )
+
+    async def remove_queue_rule(self, id: str) -> None:
+        """Remove a rule of the queue; what it did to those that wait stays."""
+        await self._do("DELETE", f"/queue/rules/{part(id)}")
 
     async def me(self) -> Object:
         """Who the credential of this request belongs to, and how to get one."""

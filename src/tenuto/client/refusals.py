@@ -12,7 +12,6 @@ from tenuto.model.errors import (
     Forbidden,
     InvalidDefinition,
     InvalidInput,
-    NotAvailable,
     NotFound,
     Overloaded,
     Problem,
@@ -24,7 +23,6 @@ from tenuto.model.status import read_status
 
 STRANGE: Final = "TEN-4031"
 _LONGEST_QUOTE: Final = 200
-_AVAILABILITY: Final = "TEN-19"
 _DEFINITIONS: Final = "TEN-1"
 
 _BY_STATUS: Final[dict[int, type[TenutoError]]] = {
@@ -62,8 +60,6 @@ def error_from(status: int, body: bytes, server: str) -> TenutoError:
 def error_of(refused: Refused) -> TenutoError:
     """The error that the app raises in the same place."""
     if refused.problems:
-        if refused.code.startswith(_AVAILABILITY):
-            return _coded(NotAvailable(refused.detail, refused.problems), refused)
         if refused.code.startswith(_DEFINITIONS):
             return _coded(InvalidDefinition(refused.detail, refused.problems), refused)
         return _coded(InvalidInput(refused.detail, refused.problems), refused)

@@ -178,12 +178,16 @@ class SyncSecrets(Face[RemoteSecrets]):
 class SyncLimits(Face[RemoteLimits]):
     """The limits that count instances of a tenant, and the queue of those that wait."""
 
+    add_rule = waited(RemoteLimits.add_rule)
     get = waited(RemoteLimits.get)
     hold = waited(RemoteLimits.hold)
     promote = waited(RemoteLimits.promote)
     queue = waited(RemoteLimits.queue)
     release = waited(RemoteLimits.release)
+    remove_rule = waited(RemoteLimits.remove_rule)
+    rules = waited(RemoteLimits.rules)
     set = waited(RemoteLimits.set)
+    uses = waited(RemoteLimits.uses)
 
 
 class SyncWorkers(Face[RemoteWorkers]):
@@ -367,12 +371,16 @@ class SyncOperations(Face[Operations]):
     put_data_source = waited(Operations.put_data_source)
     remove_data_source = waited(Operations.remove_data_source)
     test_data_source = waited(Operations.test_data_source)
+    get_concurrency_usage = waited(Operations.get_concurrency_usage)
     get_concurrency = waited(Operations.get_concurrency)
     put_concurrency = waited(Operations.put_concurrency)
     list_queue = waited(Operations.list_queue)
     promote_queued = waited(Operations.promote_queued)
     hold_queued = waited(Operations.hold_queued)
     release_queued = waited(Operations.release_queued)
+    list_queue_rules = waited(Operations.list_queue_rules)
+    add_queue_rule = waited(Operations.add_queue_rule)
+    remove_queue_rule = waited(Operations.remove_queue_rule)
     me = waited(Operations.me)
     get_settings = waited(Operations.get_settings)
     get_logs = waited(Operations.get_logs)

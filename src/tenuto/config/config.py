@@ -92,6 +92,9 @@ class Config(Struct, frozen=True, kw_only=True):
     log_level: Level = "info"
     log_to: str = "stderr"
     """Where log lines go: `stderr`, or the path of a file to which they are appended."""
+    log_attempts: bool = True
+    """Whether a line of level `info` is logged for each attempt that has ended; failures always
+    have one, of level `warning`."""
     traces: bool = False
     """Whether OpenTelemetry spans are sent to OTEL_EXPORTER_OTLP_ENDPOINT."""
     encryption: EncryptionSettings = EncryptionSettings()

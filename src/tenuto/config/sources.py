@@ -16,7 +16,7 @@ from msgspec import Struct
 from tenuto.config.config import Config
 from tenuto.config.file import FILE, Found, read_file
 from tenuto.config.names import PREFIX, Setting, sections, settings, value_of
-from tenuto.engine.settings import Settings
+from tenuto.engine.settings import Settings, rhythm_problem
 from tenuto.model.errors import InvalidInput, Problem
 from tenuto.model.json_words import in_json_words
 
@@ -145,6 +145,17 @@ def _unusable(chosen: Mapping[str, object], origins: Mapping[str, str]) -> Itera
                 path=origins[name],
                 message=f"{name}: {error}",
                 advice="List names of hosts and networks, such as erp.internal and 10.1.0.0/16.",
+            )
+    times = ("engine.heartbeat_every", "engine.dead_after")
+    if chosen.keys() & set(times):
+        beat, death = (cast("float", chosen.get(name, value_of(Config(), name))) for name in times)
+        if (problem := rhythm_problem(beat, death)) is not None:
+            yield Problem(
+                code="TEN-2632",
+                path=next(origins[name] for name in reversed(times) if name in origins),
+                message=f"engine.dead_after: {problem}",
+                advice="Raise engine.dead_after, or lower engine.heartbeat_every; in all processes "
+                "alike.",
             )
 
 

@@ -9,7 +9,6 @@ from typing import Literal
 
 from msgspec import UNSET, UnsetType
 
-from tenuto.core.built_in import task_id_of
 from tenuto.core.cancelling import cancelled
 from tenuto.core.child_start import order_child
 from tenuto.core.dead_letter import keep_dead_letter
@@ -17,7 +16,7 @@ from tenuto.core.deciding import LATE, STALE, Deciding, Rejection
 from tenuto.core.delay import hold
 from tenuto.core.moments import Moments, UnknownCalendar, unknown_calendar
 from tenuto.core.outcome import NOT_KNOWN, Ran, complete, expression_failure, fail
-from tenuto.core.state import InstanceState, NodeState, attempt_of
+from tenuto.core.state import InstanceState, NodeState
 from tenuto.core.task_input import GivenInput, render_input
 from tenuto.expr import ExpressionError
 from tenuto.model.effects import StartAttempt
@@ -43,7 +42,7 @@ from tenuto.model.policy import (
 )
 from tenuto.model.secret_place import SecretPlace
 from tenuto.model.status import NodeStatus
-from tenuto.model.working_time import BusinessDuration, WorkingDuration
+from tenuto.model.working_time import BusinessDuration, CalendarVersion, WorkingDuration
 
 _MOST_UNITS = 100_000
 """More days than that are longer than any delay."""
@@ -51,8 +50,8 @@ _MOST_UNITS = 100_000
 
 def begin(d: Deciding, key: NodeKey, config: Executed | SubWorkflow) -> None:
     """Order the first attempt of a task or a child, or the first since it was re-opened."""
-    attempt = attempt_of(d.state, key)
     given = d.state.nodes.get(key)
+    attempt = 1 if given is None else given.attempt
     if given is not None and given.input is not UNSET:
         # Re-opened: the idempotency key is the same, so the input must be the same.
         again(d, key, attempt)
@@ -64,24 +63,25 @@ def begin(d: Deciding, key: NodeKey, config: Executed | SubWorkflow) -> None:
         return
     policy = _policy(d, config)
     # An input with secrets is checked where they are filled in.
-    check = None if rendered.secrets else policy.check_input
-    if (misfit := d.misfit(check, rendered.value)) is not None:
-        fail(d, key, attempt, misfit)
-        return
+    if policy.check_input is not None and not rendered.secrets:
+        misfit = d.misfit(policy.check_input, rendered.value)
+        if misfit is not None:
+            fail(d, key, attempt, misfit)
+            return
     kept = UNSET if key.node in d.plan.fixed_inputs else rendered.value
-    if not _dispatch(d, key, config, attempt, kept, secrets=rendered.secrets):
+    if not _dispatch(d, key, config, policy, attempt, input=kept, secrets=rendered.secrets):
         return
     if isinstance(config, SubWorkflow):
         order_child(d, key)
     else:
-        d.order(_start(d, key, attempt, rendered, policy))
+        d.effects.append(_start(d, key, attempt, rendered, policy))
 
 
 def again(d: Deciding, key: NodeKey, attempt: int) -> None:
     """Order a further attempt, with the input that the first one had."""
     config = d.plan[key.node].node.config
     assert isinstance(config, Executed | SubWorkflow)
-    if not _dispatch(d, key, config, attempt):
+    if not _dispatch(d, key, config, _policy(d, config), attempt):
         return
     if isinstance(config, SubWorkflow):
         order_child(d, key)
@@ -93,19 +93,26 @@ def _dispatch(
     d: Deciding,
     key: NodeKey,
     config: Executed | SubWorkflow,
+    policy: TaskPolicy,
     attempt: int,
-    input: JSON | UnsetType = UNSET,
     *,
+    input: JSON | UnsetType = UNSET,
     secrets: tuple[SecretPlace, ...] = (),
 ) -> bool:
     """Record that an attempt is ordered; False: the node has failed, since its calendar is gone."""
-    moments = Moments(d)
-    try:
-        timeout_at = moments.timeout_at(d.plan[key.node].node.timeout)
-    except UnknownCalendar as error:
-        fail(d, key, attempt, unknown_calendar(error))
-        return False
-    is_task = not isinstance(config, SubWorkflow)
+    timeout_at: datetime | None = None
+    calendars: tuple[CalendarVersion, ...] = ()
+    timeout = d.plan.nodes[key.node].node.timeout
+    if isinstance(timeout, BusinessDuration):
+        moments = Moments(d)
+        try:
+            due = moments.timeout_at(timeout)
+        except UnknownCalendar as error:
+            fail(d, key, attempt, unknown_calendar(error))
+            return False
+        # That of a child counts from when the child is started.
+        if not isinstance(config, SubWorkflow):
+            timeout_at, calendars = due, moments.calendars
     d.emit(
         NodeDispatched(
             at=d.now,
@@ -113,10 +120,9 @@ def _dispatch(
             iteration=key.iteration,
             attempt=attempt,
             input=input,
-            policy=_policy(d, config).version,
-            # That of a child counts from when the child is started.
-            timeout_at=timeout_at if is_task else None,
-            calendars=moments.calendars if is_task else (),
+            policy=policy.version,
+            timeout_at=timeout_at,
+            calendars=calendars,
             secrets=secrets,
         )
     )
@@ -139,16 +145,18 @@ def start_attempt(d: Deciding, key: NodeKey) -> StartAttempt:
 def succeeded(d: Deciding, report: TaskSucceeded) -> Rejection | None:
     """An attempt brought a result."""
     key = NodeKey(report.node, report.iteration)
-    refused = _refuse_stale(d, key, report.attempt) or _refuse_after_grace(d, key)
+    refused = _refuse_stale(d, key, report.attempt)
+    if refused is None and (until := d.state.nodes[key].grace_until) is not None:
+        refused = _refuse_after_grace(d, key, until)
     if refused is not None:
         if refused.code == LATE:
             keep_dead_letter(d, key, report.attempt, "late-result", output=report.output)
         return refused
-    config = d.plan.nodes[key.node].node.config
-    if not isinstance(config, Executed):
+    work = d.plan.nodes[key.node].work
+    if work is None:
         return Rejection(code=STALE, message=f"{key.node} is no task")
-    handles = _handles(config)
-    if report.handle != DEFAULT and report.handle not in (ERROR, *handles):
+    if report.handle != DEFAULT and report.handle not in (ERROR, *work.handles):
+        handles = work.handles
         names = ", ".join(("default", *handles))
         failure = Failure(
             code=UNKNOWN_HANDLE,
@@ -156,13 +164,14 @@ def succeeded(d: Deciding, report: TaskSucceeded) -> Rejection | None:
             retryable=False,
             was_done=True,
         )
-        fail(d, key, report.attempt, failure, output=report.output, ran=_ran(report))
+        fail(d, key, report.attempt, failure, output=report.output, ran=report)
         return None
-    check = _policy(d, config).check_output
-    if (misfit := d.misfit(check, report.output)) is not None:
-        fail(d, key, report.attempt, misfit, output=report.output, ran=_ran(report))
+    policy = NO_POLICY if work.built_in else d.policies.tasks.get(work.task_id, NO_POLICY)
+    check = policy.check_output
+    if check is not None and (misfit := d.misfit(check, report.output)) is not None:
+        fail(d, key, report.attempt, misfit, output=report.output, ran=report)
         return None
-    if hold(d, report):
+    if report.delay and hold(d, report):
         return None
     complete(
         d,
@@ -170,7 +179,7 @@ def succeeded(d: Deciding, report: TaskSucceeded) -> Rejection | None:
         report.output,
         handles=(report.handle,),
         attempt=report.attempt,
-        ran=_ran(report),
+        ran=report,
     )
     return None
 
@@ -180,9 +189,7 @@ def failed(d: Deciding, report: TaskFailed) -> Rejection | None:
     key = NodeKey(report.node, report.iteration)
     refused = _refuse_stale(d, key, report.attempt)
     if refused is None:
-        tried_in_vain(
-            d, key, report.attempt, report.error, _ran(report), retry_after=report.retry_after
-        )
+        tried_in_vain(d, key, report.attempt, report.error, report, retry_after=report.retry_after)
     return refused
 
 
@@ -215,7 +222,7 @@ def tried_in_vain(
     key: NodeKey,
     attempt: int,
     failure: Failure,
-    ran: Ran = NOT_KNOWN,
+    ran: Ran | TaskSucceeded | TaskFailed = NOT_KNOWN,
     *,
     retry_after: timedelta | None = None,
 ) -> None:
@@ -362,10 +369,9 @@ def _stale(key: NodeKey, attempt: int) -> Rejection:
     return Rejection(code=STALE, message=f"attempt {attempt} of {key.node} is not the one running")
 
 
-def _refuse_after_grace(d: Deciding, key: NodeKey) -> Rejection | None:
+def _refuse_after_grace(d: Deciding, key: NodeKey, until: datetime) -> Rejection | None:
     """The grace ends by the clock, also when its timer has not been heard of yet."""
-    until = d.state.nodes[key].grace_until
-    if until is None or d.now <= until:
+    if d.now <= until:
         return None
     return Rejection(code=LATE, message=f"the grace of {key.node} was over at {until}")
 
@@ -408,7 +414,7 @@ def _note(
     then: Literal["retry", "cancel"],
     *,
     counts: bool = True,
-    ran: Ran = NOT_KNOWN,
+    ran: Ran | TaskSucceeded | TaskFailed = NOT_KNOWN,
 ) -> None:
     d.emit(
         NodeFailed(
@@ -425,35 +431,30 @@ def _note(
     )
 
 
-def _ran(report: TaskSucceeded | TaskFailed) -> Ran:
-    return Ran(report.execution_time, report.worker)
-
-
 def _policy(d: Deciding, config: Executed | SubWorkflow) -> TaskPolicy:
     """That of the task; built-in ones and children have none of their own."""
-    return d.policies.policy(config.task_id) if isinstance(config, Task) else NO_POLICY
-
-
-def _handles(config: Executed) -> tuple[str, ...]:
-    return config.handles if isinstance(config, Task) else ()
+    return (
+        d.policies.tasks.get(config.task_id, NO_POLICY) if isinstance(config, Task) else NO_POLICY
+    )
 
 
 def _start(
     d: Deciding, key: NodeKey, attempt: int, given: GivenInput, policy: TaskPolicy
 ) -> StartAttempt:
-    node = d.plan.nodes[key.node].node
-    config = node.config
-    assert isinstance(config, Executed)
-    patience, heartbeat_timeout = d.plan.patience_with(node, config, policy)
+    work = d.plan.nodes[key.node].work
+    assert work is not None
+    patience, heartbeat_timeout = d.plan.patience_with(work, policy)
     return StartAttempt(
         node=key.node,
         iteration=key.iteration,
         attempt=attempt,
-        task_id=task_id_of(config),
+        task_id=work.task_id,
         input=given.value,
         idempotency_key=idempotency_key(d.state.id, key),
-        timeout=timeout_of(d, d.state.nodes[key], patience),
+        timeout=patience
+        if isinstance(patience, timedelta)
+        else timeout_of(d, d.state.nodes[key], patience),
         heartbeat_timeout=heartbeat_timeout,
-        handles=_handles(config),
+        handles=work.handles,
         secrets=given.secrets,
     )

@@ -20,6 +20,7 @@ from tenuto.model.failure import (
     CHILD_CANCELLED,
     CHILD_DEPTH,
     CHILD_FAILED,
+    SLOT_DEADLOCK,
     TIMEOUT,
     TOO_LARGE,
     TOO_MANY_DESCENDANTS,
@@ -113,7 +114,8 @@ def _failure(d: Deciding, key: NodeKey, report: ChildReported) -> Failure | None
     if report.status is Status.CANCELLED:
         because = f": {report.reason}" if report.reason else ""
         message = f"{config.workflow_id} was cancelled{because}"
-        return Failure(code=CHILD_CANCELLED, message=message, details=details, retryable=False)
+        code = SLOT_DEADLOCK if report.is_deadlock else CHILD_CANCELLED
+        return Failure(code=code, message=message, details=details, retryable=False)
     error = report.error
     if error is not None and error.code == TOO_MANY_DESCENDANTS and error.step_id is None:
         # It never began: this is the step's own failure, not that of a workflow below it.

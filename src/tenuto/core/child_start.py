@@ -15,6 +15,7 @@ from tenuto.model.graph import SubWorkflow
 from tenuto.model.ids import NodeKey, start_letter
 from tenuto.model.inputs import CancelAsked, Started, TimerKey, TimerKind
 from tenuto.model.json import JSON
+from tenuto.model.slots import SLOT
 from tenuto.model.status import NodeStatus, Status
 from tenuto.model.traces import of_attempt
 
@@ -133,7 +134,14 @@ def _parent(d: Deciding, key: NodeKey, attempt: int) -> Parent:
         root_id=d.state.id if d.state.parent is None else d.state.parent.root_id,
         depth=depth_below(d),
         mutexes=held_around(d.state, key),
+        slots=_with_slots(d.state),
     )
+
+
+def _with_slots(state: InstanceState) -> tuple[str, ...]:
+    """This instance and those above it, as far as limits count them."""
+    outer = () if state.parent is None else state.parent.slots
+    return (*outer, state.id) if state.system and SLOT in state.system else outer
 
 
 def _input(d: Deciding, key: NodeKey, config: SubWorkflow) -> JSON:

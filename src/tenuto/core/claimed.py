@@ -11,7 +11,6 @@ from tenuto.core.moments import LONGEST_ATTEMPT
 from tenuto.core.plan import Plan
 from tenuto.model.durations import Duration
 from tenuto.model.effects import StartAttempt
-from tenuto.model.graph import Task
 from tenuto.model.policy import Policies
 from tenuto.model.working_time import BusinessDuration
 
@@ -37,7 +36,5 @@ def _patience(
     policy = policies.policy(order.task_id)
     if (step := plan.undo_steps.get(order.node)) is not None:
         return plan.undo_patience(step, policy)[0]
-    node = plan.nodes[order.node].node
-    return (
-        plan.patience_with(node, node.config, policy)[0] if isinstance(node.config, Task) else None
-    )
+    work = plan.nodes[order.node].work
+    return None if work is None or work.built_in else plan.patience_with(work, policy)[0]

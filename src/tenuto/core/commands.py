@@ -73,7 +73,7 @@ def start(d: Deciding, asked: Started) -> Rejection | None:
         d.emit(sla)
     misfit = take_over(d, asked)
     if slot is not None and misfit is None:
-        slots.ask(d, slot)
+        slots.begin(d, slot)
     if misfit is not None:
         # The instance will not exist: it must leave no timer.
         d.effects.clear()
@@ -91,12 +91,12 @@ def _beginning(
     d: Deciding, asked: Started, moments: Moments
 ) -> tuple[datetime | None, SlaSet | None, SlotRequest | None] | Rejection:
     """The deadline, the SLA and the slot of an instance that begins now."""
-    slot = slots.wanted(d, asked)
+    slot = slots.wanted(d.plan, d.policies, asked)
     if isinstance(slot, Rejection):
         return slot
     try:
         sla = set_by(d, INSTANCE, d.plan.definition.options.sla)
-        deadline = _deadline(d, asked, moments, is_queued=slot is not None)
+        deadline = _deadline(d, asked, moments, is_queued=slots.waits(d, slot))
         return deadline, sla, slot
     except UnknownCalendar as error:
         return Rejection(code=NO_CALENDAR, message=f"options: {error}")

@@ -81,17 +81,16 @@ def decide(
         settle(d)
     ordered = len(d.effects)
     rejection = _take(d, input)
-    is_stale = rejection is not None and rejection.code == STALE
-    if is_stale and d.entries and isinstance(input, TimerDue):
-        # The deadline, which was due as well, has taken the timer along: were it refused, its row
-        # would come due again for ever, and might keep others from being seen.
-        return d.done()
     if rejection is not None:
+        if rejection.code == STALE and d.entries and isinstance(input, TimerDue):
+            # The deadline, which was due as well, has taken the timer along: were it refused, its
+            # row would come due again for ever, and might keep others from being seen.
+            return d.done()
         effects = tuple(d.effects[ordered:])
-        return Decision(state=state, effects=effects, rejection=rejection, steps=d.steps.taken)
+        return Decision(state=state, effects=effects, rejection=rejection, steps=d.taken)
     if not d.entries and not goes_on:
         return d.done()
-    if isinstance(input, RetryAsked) or was_paused:
+    if plan.watching and (was_paused or isinstance(input, RetryAsked)):
         # What has changed while it was paused, or ending, was not read then.
         d.to_read |= all_watching(plan, d.state)
     if was_paused and d.state.pause is None and d.state.ending is None:

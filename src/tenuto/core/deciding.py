@@ -5,7 +5,7 @@ Each entry is folded as it is made, so that the next thought rests on it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set as AbstractSet
 from datetime import datetime
 
 from msgspec import Struct
@@ -43,6 +43,7 @@ DOES_NOT_HOLD = "TEN-3030"
 
 GO_ON = TimerKey(TimerKind.GO_ON)
 """The timer of whatever a decision left over."""
+_NONE: frozenset[NodeKey] = frozenset()
 _ALL_NODE_TIMERS = NODE_TIMERS + APPROVAL_TIMERS + SLA_TIMERS
 _INSTANCE_TIMERS = tuple(
     TimerKey(kind) for kind in (TimerKind.DEADLINE, TimerKind.RESUME, *SLA_TIMERS)
@@ -67,8 +68,12 @@ class Decision(Struct, frozen=True, gc=False, kw_only=True):
     """The steps that its expressions, and the schemas of tasks, have taken."""
 
 
-class Deciding:
-    """Collects entries and effects; private to one call of `decide`."""
+class Deciding(Steps):
+    """Collects entries and effects; private to one call of `decide`.
+
+    It counts the steps of the expressions that were evaluated, and of values that were checked by a
+    schema.
+    """
 
     __slots__ = (
         "_goes_on",
@@ -82,7 +87,6 @@ class Deciding:
         "plan",
         "policies",
         "state",
-        "steps",
         "to_read",
     )
 
@@ -96,31 +100,40 @@ class Deciding:
         goes_on: bool = False,
     ) -> None:
         """`goes_on`: it takes on what an earlier decision left over. Any other leaves that be."""
+        self.taken = 0
         self.plan = plan
         self.policies = policies
         self.state = state.copied()
         self._goes_on = goes_on
-        self._was_left = state.is_unsettled
-        self._was_listening = bool(plan.definition.cancellation_triggers) and listens(plan, state)
-        self._most = 0 if self._was_left and not goes_on else plan.most_entries
+        self._was_left = was_left = state.is_unsettled
+        self._was_listening = plan.has_triggers and listens(plan, state)
+        self._most = 0 if was_left and not goes_on else plan.most_entries
         # A log's times never go back, whatever the clock does.
         self.now = max(now, state.updated_at)
-        self.steps = Steps()
-        """Of the expressions that were evaluated, and of values that were checked by a schema."""
         self.entries: list[Entry] = []
         self.effects: list[Effect] = []
         self.gathered: dict[NodeKey, tuple[int, list[JSON]]] = {}
         """Results of loops, in the order of their ends, and how many: gathered once."""
-        self.to_read: set[NodeKey] = set()
+        self.to_read: AbstractSet[NodeKey] = _NONE
         """Loops whose `enough` names something that has changed."""
 
     def emit(self, entry: Entry) -> None:
         """Make `entry` true, and set or clear the timers that this changes."""
-        timers = self.state.timers
+        plan, state = self.plan, self.state
+        timers = state.timers
+        if plan.looks_at_entries:
+            self._fold_and_look(entry)
+        else:
+            fold_into(plan, state, entry)
+        self.entries.append(entry)
+        if state.timers is not timers:
+            self._timers_changed(timers, entry)
+
+    def _fold_and_look(self, entry: Entry) -> None:
+        """Make `entry` true where the plan has mutexes, or loops that something else ends."""
         heard = self.plan.hearing and self._hears(entry)
         locked = self.plan.has_mutexes and self._has_mutex(entry)
         fold_into(self.plan, self.state, entry)
-        self.entries.append(entry)
         if locked and not self._has_mutex(entry):
             assert isinstance(entry, NodeEntry)
             self.order(ReleaseSlot(node=entry.node, iteration=entry.iteration))
@@ -129,8 +142,6 @@ class Deciding:
             self.order(CloseWait(node=entry.node, iteration=entry.iteration, event_id=None))
         if self.plan.watching:
             self.to_read |= changed_for(self.plan, self.state, entry)
-        if self.state.timers is not timers:
-            self._timers_changed(timers, entry)
 
     def _hears(self, entry: Entry) -> bool:
         """Whether an entry is about a loop under way to which events append items."""
@@ -149,7 +160,7 @@ class Deciding:
     @property
     def has_room(self) -> bool:
         """Whether more may follow here; what does not is left to a decision of its own."""
-        return len(self.entries) < self._most and self.steps.taken < MOST_STEPS
+        return len(self.entries) < self._most and self.taken < MOST_STEPS
 
     def order(self, effect: Effect) -> None:
         """Ask something of the world."""
@@ -163,40 +174,47 @@ class Deciding:
     ) -> dict[str, JSON | Lazy]:
         """What expressions of a node see now; `names` are further ones in `ctx`."""
         roots = scope_of(self.plan, self.state, key, names=names, variables=variables)
-        return CountedScope(roots, self.steps)
+        return CountedScope(roots, self)
 
     def misfit(self, check: Check | None, value: JSON) -> Failure | None:
         """Why a value cannot be taken, if it cannot; finding that out counts as steps."""
         if check is None:
             return None
         verdict = check(value)
-        self.steps.taken += verdict.steps
+        self.taken += verdict.steps
         return verdict.failure
 
     def done(self) -> Decision:
         """The whole decision, with a timer that continues it if it is not complete."""
-        was_left, is_left = self._was_left, self.state.is_unsettled
+        plan, state = self.plan, self.state
+        was_left, is_left = self._was_left, state.is_unsettled
         if was_left or is_left:
-            moment = self.state.created_at  # long since past
+            moment = state.created_at  # long since past
             if was_left and (self._goes_on or not is_left):
                 self.order(ClearTimer(key=GO_ON, due=moment, set_at=moment))
             if is_left and (self._goes_on or not was_left):
                 self.order(SetTimer(key=GO_ON, due=moment, set_at=moment))
-        if self.state.system and self.state.status.is_final and SLOT in self.state.system:
-            self.order(ReleaseSlot())
-        if self.plan.has_mutexes and self.state.status.is_final:
-            # Of one that was quarantined: what was open stays so.
-            for key in self.state.open_nodes():
-                if self.state.nodes[key].mutex is not None:
-                    self.order(ReleaseSlot(node=key.node, iteration=key.iteration))
-        if self.plan.definition.cancellation_triggers:
-            self.effects += subscriptions(self.plan, self.state, was_listening=self._was_listening)
+        if state.status.is_final:
+            self._give_slots_back()
+        if plan.has_triggers:
+            self.effects += subscriptions(plan, state, was_listening=self._was_listening)
         return Decision(
-            state=self.state,
+            state=state,
             entries=tuple(self.entries),
             effects=tuple(self.effects),
-            steps=self.steps.taken,
+            steps=self.taken,
         )
+
+    def _give_slots_back(self) -> None:
+        """Release what the instance has at its end."""
+        state = self.state
+        if state.system and SLOT in state.system:
+            self.order(ReleaseSlot())
+        if self.plan.has_mutexes:
+            # Of one that was quarantined: what was open stays so.
+            for key in state.open_nodes():
+                if state.nodes[key].mutex is not None:
+                    self.order(ReleaseSlot(node=key.node, iteration=key.iteration))
 
     def _timers_changed(self, before: Mapping[TimerKey, Timer], entry: Entry) -> None:
         node = entry.loop if isinstance(entry, IterationStarted) else getattr(entry, "key", None)

@@ -22,7 +22,9 @@ from tenuto.model.ids import NodeKey
 
 def arrive(plan: Plan, state: InstanceState, key: NodeKey, handles: Collection[str]) -> None:
     """The edges of `key` have arrived: taken on `handles`, else dead."""
-    _arrive(plan, state, plan.nodes[key.node].outgoing, key.iteration, handles)
+    outgoing = plan.nodes[key.node].outgoing
+    if outgoing:
+        _arrive(plan, state, outgoing, key.iteration, handles)
 
 
 def enter(plan: Plan, state: InstanceState, loop: str, iteration: str) -> None:

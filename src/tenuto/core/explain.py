@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from tenuto.core.decide import decide
-from tenuto.core.explain_steps import Steps
+from tenuto.core.explain_steps import Steps, position, usually
 from tenuto.core.plan import Plan
 from tenuto.core.state import Compensation, InstanceState
 from tenuto.core.view import compensation_view, error_view
@@ -22,8 +22,11 @@ from tenuto.model.causes import (
     CauseKind,
     Estimate,
     Explanation,
+    Past,
+    ProcessBound,
     Queued,
     RequestWait,
+    TaskLimit,
 )
 from tenuto.model.durations import iso
 from tenuto.model.failure import (
@@ -35,9 +38,11 @@ from tenuto.model.failure import (
 from tenuto.model.inputs import RetryAsked
 from tenuto.model.json import JSON, Object
 from tenuto.model.policy import FORESEEN, NO_POLICIES, Policies
+from tenuto.model.slots import PACES
 from tenuto.model.status import Status
 
 Owner: TypeAlias = Literal["here", "elsewhere", "silent", "nobody"]
+_SLOT: tuple[Past, str] = ("slot", "")
 _NO_OWNER: Mapping[str, str] = {
     "silent": "the process that worked for it is silent; another one takes it over",
     "nobody": "no process works for it; the next one that does goes on with it",
@@ -74,16 +79,25 @@ class Facts(Struct, frozen=True, gc=False, kw_only=True):
     """Attempts (node, iteration, attempt) whose requests may not be sent yet."""
     takers: Mapping[str, int] = {}
     """By task id, how many connected workers take a task that waits."""
-    estimates: Mapping[str, Estimate] = {}
-    """By step, how long earlier attempts ran."""
+    estimates: Mapping[tuple[Past, str], Estimate] = {}
+    """By what was timed and step, how long earlier ones took; of the instance itself, without one.
+    """
     meant: Mapping[str, str] = {}
     """By the id of a task that nothing takes, a known one that it may be a misspelling of."""
     queued_ticks: int = 0
     """How many later ticks of its schedule wait for its end, as far as they were counted."""
     queued: frozenset[tuple[str, str, int]] = frozenset()
     """Attempts (node, iteration, attempt) in this process that wait for a place to run in."""
+    bounded: Mapping[tuple[str, str, int], ProcessBound] = {}
+    """Attempts in this process that wait for a bound on its attempts."""
+    limited: Mapping[str, TaskLimit] = {}
+    """By the id of a task, the limit that lets no attempt of it begin now."""
+    here: frozenset[tuple[str, str, int]] = frozenset()
+    """Attempts that this process has in flight."""
     slot: Queued | None = None
     """Of one that waits for a slot: what for."""
+    mutexes: Mapping[tuple[str, str], Queued] = {}
+    """By node and iteration, what steps wait for that have no mutex yet."""
 
 
 def explain(plan: Plan, state: InstanceState, facts: Facts) -> Explanation:
@@ -154,6 +168,10 @@ def _steps(plan: Plan, state: InstanceState, facts: Facts) -> Steps:
         facts.meant,
         facts.now,
         facts.queued,
+        facts.bounded,
+        facts.limited,
+        facts.here,
+        facts.mutexes,
     )
 
 
@@ -165,7 +183,9 @@ def _going(plan: Plan, state: InstanceState, facts: Facts) -> list[Cause]:
     if state.compensation is not None:
         causes = [_undoing(state.compensation, steps.undoing(state.compensation))]
     if facts.slot is not None and state.is_without_slot:
-        causes.insert(0, _queued(facts.slot))
+        # One that was woken goes before those that earlier ones tell of.
+        is_new = state.status is Status.CREATED
+        causes.insert(0, _queued(facts.slot, facts.estimates.get(_SLOT) if is_new else None))
     if state.pause is not None:
         causes = [_paused(state, causes)]
     elif state.ending is not None and state.compensation is None:
@@ -178,29 +198,60 @@ def _going(plan: Plan, state: InstanceState, facts: Facts) -> list[Cause]:
     return causes
 
 
-def _queued(queued: Queued) -> Cause:
-    """Such as "position 3 of 9; limit tenant:acme 10 of 10, held by …"."""
+def _queued(queued: Queued, estimate: Estimate | None) -> Cause:
+    """Such as "position 3 of 9; limit tenant:acme 10 of 10, held by …; usually 40 s"."""
     if queued.is_on_hold:
-        message = "it is on hold: it waits until it is released"
+        message, estimate = "it is on hold: it waits until it is released", None
+    elif queued.limit.startswith(PACES):
+        return _paced(queued)
     elif not queued.limit:
         message = "it waits for a slot, and is about to be looked at"
     else:
-        message = (
-            f"position {queued.place} of {queued.length}; "
-            f"limit {queued.limit} {queued.held} of {queued.most}"
-        )
-        if queued.holders:
-            message += f", held by {', '.join(queued.holders)}"
+        limit = f"limit {queued.limit} {queued.held} of {queued.most}"
+        if queued.why:
+            limit += f" ({queued.why})"
+        message = f"{position(queued, limit)}{usually(estimate)}"
     details: Object = {
         "limit": queued.limit,
         "held": queued.held,
         "max": queued.most,
         "position": queued.place,
         "of": queued.length,
-        "holders": [*queued.holders],
+        "holders": [each.instance_id for each in queued.holders],
         "onHold": queued.is_on_hold,
     }
-    return Cause(kind=CauseKind.SLOT, message=message, since=queued.since, details=details)
+    return Cause(
+        kind=CauseKind.SLOT,
+        message=message,
+        since=queued.since,
+        details=details,
+        estimate=estimate,
+    )
+
+
+def _paced(queued: Queued) -> Cause:
+    """Such as "position 3 of 9; rate:acme/order/7: 10 of 10 have begun within 60 s"."""
+    details: Object = {"limit": queued.limit}
+    if queued.per is None:
+        message = "it is debounced: it begins unless another start with its key follows"
+        kind = CauseKind.TIMER
+    else:
+        seconds = queued.per.total_seconds()
+        message = (
+            f"position {queued.place} of {queued.length}; "
+            f"{queued.limit}: {queued.held} of {queued.most} have begun within {seconds:g} s"
+        )
+        kind = CauseKind.RATE_LIMIT
+        details |= {
+            "held": queued.held,
+            "max": queued.most,
+            "seconds": seconds,
+            "position": queued.place,
+            "of": queued.length,
+        }
+    return Cause(
+        kind=kind, message=message, since=queued.since, until=queued.until, details=details
+    )
 
 
 def _quarantined(instance_id: str, quarantine: Quarantined) -> Cause:

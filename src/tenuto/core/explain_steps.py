@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from tenuto.calendars.words import local_text
 from tenuto.core.arrivals import may_arrive
-from tenuto.core.built_in import JAVASCRIPT_TASK, task_id_of
+from tenuto.core.built_in import JAVASCRIPT_TASK
 from tenuto.core.incomplete_joins import join_message, missing_steps
 from tenuto.core.plan import Plan
 from tenuto.core.scope import scope_of
@@ -24,10 +24,15 @@ from tenuto.model.causes import (
     CauseKind,
     Estimate,
     Explanation,
+    Holder,
+    Past,
+    ProcessBound,
+    Queued,
     RequestWait,
+    TaskLimit,
 )
 from tenuto.model.durations import iso
-from tenuto.model.graph import Approval, Delay, EventWait, Executed, SubWorkflow, Task
+from tenuto.model.graph import Approval, Delay, EventWait, SubWorkflow
 from tenuto.model.ids import NodeKey, around
 from tenuto.model.inputs import TimerKey, TimerKind
 from tenuto.model.json import JSON, Object
@@ -58,12 +63,16 @@ class Steps(Struct, frozen=True):
     breakers: Mapping[str, Breaker]
     waits: Mapping[tuple[str, str, int], RequestWait]
     takers: Mapping[str, int]
-    estimates: Mapping[str, Estimate]
+    estimates: Mapping[tuple[Past, str], Estimate]
     has_process: bool
     """Whether the process that its tasks run in is there, as far as is known."""
     meant: Mapping[str, str]
     now: datetime
     queued: frozenset[tuple[str, str, int]]
+    bounded: Mapping[tuple[str, str, int], ProcessBound]
+    limited: Mapping[str, TaskLimit]
+    here: frozenset[tuple[str, str, int]]
+    mutexes: Mapping[tuple[str, str], Queued]
 
     def open(self) -> list[Cause]:
         """What each of them waits for, the oldest first."""
@@ -142,13 +151,25 @@ class Steps(Struct, frozen=True):
                 return [self._running(key, node)]
 
     def _mutex(self, key: NodeKey, node: NodeState) -> Cause:
+        estimate = self.estimates.get(("mutex", key.node))
+        details: Object = {"mutex": node.mutex}
+        message = f"it waits for the mutex {node.mutex!r}"
+        queued = self.mutexes.get((key.node, key.iteration))
+        if queued is not None and queued.limit:
+            message = position(queued, f"mutex {node.mutex!r}")
+            details |= {
+                "position": queued.place,
+                "of": queued.length,
+                "holders": [_holder(each) for each in queued.holders],
+            }
         return Cause(
             kind=CauseKind.MUTEX,
-            message=f"it waits for the mutex {node.mutex!r}",
+            message=f"{message}{usually(estimate)}",
             step_id=key.node,
             iteration=key.iteration,
             since=node.started_at,
-            details={"mutex": node.mutex},
+            details=details,
+            estimate=estimate,
         )
 
     def _events(self, key: NodeKey, node: NodeState) -> list[Cause]:
@@ -158,10 +179,12 @@ class Steps(Struct, frozen=True):
         if config.correlation_id is not None:
             belongs["correlationId"] = self._correlation_id(key, config)
         causes: list[Cause] = []
+        estimate = self.estimates.get(("wait", key.node))
         for arm in arms_of(config):
             condition = f" where {arm.event_condition}" if arm.event_condition else ""
             near = self.near.get((key.node, key.iteration, arm.id), [])
             nearly = f"; {len(near)} came near" if near else ""
+            nearly += usually(estimate)
             details: Object = {
                 "eventPattern": arm.event_pattern,
                 "eventCondition": arm.event_condition,
@@ -176,6 +199,7 @@ class Steps(Struct, frozen=True):
                     since=node.started_at,
                     until=self._due(key, TimerKind.WAIT_TIMEOUT, TimerKind.NODE_TIMEOUT),
                     details=details | belongs | ({"armId": arm.id} if arm.id else {}),
+                    estimate=estimate,
                 )
             )
         return causes
@@ -199,14 +223,16 @@ class Steps(Struct, frozen=True):
         }
         if config.form_schema is not None:
             details["formSchema"] = config.form_schema
+        estimate = self.estimates.get(("wait", key.node))
         return Cause(
             kind=CauseKind.APPROVAL,
-            message=f"waits for {asked.assignees} to decide",
+            message=f"waits for {asked.assignees} to decide{usually(estimate)}",
             step_id=key.node,
             iteration=key.iteration,
             since=node.started_at,
             until=self._due(key, TimerKind.WAIT_TIMEOUT, TimerKind.NODE_TIMEOUT),
             details=details,
+            estimate=estimate,
         )
 
     def _sleep(self, key: NodeKey, node: NodeState) -> Cause:
@@ -369,26 +395,25 @@ class Steps(Struct, frozen=True):
         details: Object = {"childId": child_id}
         if child is not None:
             details["status"] = child.status.value
+        estimate = self.estimates.get(("child", key.node))
         return Cause(
             kind=CauseKind.CHILD,
-            message=f"runs as instance {child_id}",
+            message=f"runs as instance {child_id}{usually(estimate)}",
             step_id=key.node,
             iteration=key.iteration,
             since=node.dispatched_at or node.started_at,
             until=self._due(key, TimerKind.NODE_TIMEOUT),
             details=details,
+            estimate=estimate,
             causes=() if child is None else child.causes,
         )
 
     def _running(self, key: NodeKey, node: NodeState) -> Cause:
-        planned = self.plan[key.node].node
-        config = planned.config
-        if isinstance(config, Executed):
-            policy = NO_POLICY
-            if isinstance(config, Task):
-                policy = self.policies.policy(config.task_id)
-            patience, _ = self.plan.patience_with(planned, config, policy)
-            return self._attempt(key, node, task_id_of(config), patience)
+        work, config = self.plan[key.node].work, self.plan[key.node].node.config
+        if work is not None:
+            policy = NO_POLICY if work.built_in else self.policies.policy(work.task_id)
+            patience, _ = self.plan.patience_with(work, policy)
+            return self._attempt(key, node, work.task_id, patience)
         if isinstance(config, SubWorkflow):
             return Cause(
                 kind=CauseKind.CHILD,
@@ -397,7 +422,7 @@ class Steps(Struct, frozen=True):
                 iteration=key.iteration,
                 since=node.dispatched_at or node.started_at,
             )
-        return self._attempt(key, node, "", planned.timeout)
+        return self._attempt(key, node, "", self.plan[key.node].node.timeout)
 
     def _attempt(
         self,
@@ -409,16 +434,20 @@ class Steps(Struct, frozen=True):
         token = self.jobs.get((key.node, key.iteration, node.attempt))
         since = node.dispatched_at or node.started_at
         details: Object = {"attempt": node.attempt, "taskId": task_id}
+        way = self.estimates.get(("queue", key.node))
         if (wait := self.waits.get((key.node, key.iteration, node.attempt))) is not None:
             kind, message = _OBSTACLES[wait.obstacle]
+            # A breaker opens seldom: other attempts tell nothing of it.
+            way = None if kind is CauseKind.BREAKER else way
             return Cause(
                 kind=kind,
-                message=message.format(wait.target),
+                message=f"{message.format(wait.target)}{usually(way)}",
                 step_id=key.node,
                 iteration=key.iteration,
                 since=wait.since,
                 until=wait.until,
                 details={**details, "target": wait.target},
+                estimate=way,
             )
         breaker = self.breakers.get(task_id)
         if token == 0 and breaker is not None:
@@ -431,11 +460,15 @@ class Steps(Struct, frozen=True):
                 until=breaker.until,
                 details=details,
             )
+        limit = self.limited.get(task_id)
+        if token == 0 and limit is not None:
+            return self._held_back(key, since, details, limit)
         if token == 0:
             takers = self.takers.get(task_id, 0)
             details["workers"] = takers
             take = "connected worker takes" if takers == 1 else "connected workers take"
             others = f"; {takers} {take} such tasks" if takers else ""
+            others += usually(way)
             if task_id in self.meant:
                 details["meant"] = self.meant[task_id]
                 others += f". Did you mean {self.meant[task_id]}?"
@@ -446,6 +479,7 @@ class Steps(Struct, frozen=True):
                 iteration=key.iteration,
                 since=since,
                 details=details,
+                estimate=way,
             )
         if not token and not self.has_process:
             return Cause(
@@ -456,32 +490,78 @@ class Steps(Struct, frozen=True):
                 since=since,
                 details=details,
             )
+        bound = self.bounded.get((key.node, key.iteration, node.attempt))
+        if bound is not None:
+            of = "attempts" if bound.task_id is None else f"attempts of {bound.task_id}"
+            return Cause(
+                kind=CauseKind.SLOT,
+                message=f"attempt {node.attempt} waits: {bound.held} of {bound.most} {of} run in "
+                "its process",
+                step_id=key.node,
+                iteration=key.iteration,
+                since=since,
+                details={**details, "held": bound.held, "max": bound.most},
+            )
         if (key.node, key.iteration, node.attempt) in self.queued:
             is_code = task_id == JAVASCRIPT_TASK
             place = "process of the sandbox" if is_code else "thread or process of its program"
             return Cause(
                 kind=CauseKind.SLOT,
-                message=f"attempt {node.attempt} waits for a {place}",
+                message=f"attempt {node.attempt} waits for a {place}{usually(way)}",
                 step_id=key.node,
                 iteration=key.iteration,
                 since=since,
                 details=details,
+                estimate=way,
             )
         if not isinstance(patience, timedelta):
             patience = node.patience
-        where = " in a worker" if token else ""
+        is_here = (key.node, key.iteration, node.attempt) in self.here
+        where = " in a worker" if token and not is_here else ""
         if (beat := self.heartbeats.get((key.node, key.iteration, node.attempt))) is not None:
             details["lastHeartbeat"] = iso(beat)
+        estimate = self.estimates.get(("attempt", key.node))
         return Cause(
             kind=CauseKind.RUNNING,
-            message=f"attempt {node.attempt} runs{where}",
+            message=f"attempt {node.attempt} runs{where}{usually(estimate)}",
             step_id=key.node,
             iteration=key.iteration,
             since=since,
             # A worker's time counts from when it took the task, which the log does not know.
             until=None if token or since is None or patience is None else since + patience,
             details=details,
-            estimate=self.estimates.get(key.node),
+            estimate=estimate,
+        )
+
+    def _held_back(
+        self, key: NodeKey, since: datetime | None, details: Object, limit: TaskLimit
+    ) -> Cause:
+        """Its task has a limit that lets no attempt begin now."""
+        task_id = details["taskId"]
+        details |= {"limit": f"task:{task_id}", "held": limit.held, "max": limit.most}
+        if limit.obstacle == "rate":
+            return Cause(
+                kind=CauseKind.RATE_LIMIT,
+                message=f"waits for the rate of its task {task_id}, {limit.most:g} a second",
+                step_id=key.node,
+                iteration=key.iteration,
+                since=since,
+                until=limit.until,
+                details=details,
+            )
+        holders: list[JSON] = [
+            {"instanceId": each.instance_id, "stepId": each.step_id, "by": each.by}
+            for each in limit.holders
+        ]
+        names = ", ".join(f"{each.instance_id} ({each.step_id})" for each in limit.holders)
+        held_by = f", held by {names}" if names else ""
+        return Cause(
+            kind=CauseKind.SLOT,
+            message=f"{limit.held} of {limit.most:g} attempts of its task {task_id} run{held_by}",
+            step_id=key.node,
+            iteration=key.iteration,
+            since=since,
+            details={**details, "holders": holders},
         )
 
     def _set_at(self, key: NodeKey) -> datetime | None:
@@ -492,6 +572,26 @@ class Steps(Struct, frozen=True):
         """What comes first of some timers of a step."""
         timers = (self.state.timers.get(TimerKey(kind, key.node, key.iteration)) for kind in kinds)
         return min((timer.due for timer in timers if timer is not None), default=None)
+
+
+def position(queued: Queued, full: str) -> str:
+    """Such as "position 3 of 9; limit tenant:acme 10 of 10, held by …"."""
+    held = f", held by {', '.join(map(str, queued.holders))}" if queued.holders else ""
+    return f"position {queued.place} of {queued.length}; {full}{held}"
+
+
+def usually(estimate: Estimate | None) -> str:
+    """What is said of earlier ones, behind what is said of this one."""
+    return "" if estimate is None else f"; {estimate}"
+
+
+def _holder(holder: Holder) -> Object:
+    return {
+        "instanceId": holder.instance_id,
+        "stepId": holder.step_id,
+        "iteration": holder.iteration,
+        "since": _shown(holder.since),
+    }
 
 
 def _shown(moment: datetime | None) -> str | None:

@@ -65,10 +65,10 @@ def settle(d: Deciding) -> None:  # noqa: C901 - one arm for each status
     is_too_long = state.version > d.plan.limits.log_entries + MOST_ENTRIES
     if is_too_long and state.ending is None and ending.give_up(d):
         return
-    is_settled = False
     if d.to_read and state.pause is None:
         _read_enough(d)
-    is_admitted = not (state.system and _is_held_up(d))
+    is_admitted = not (state.system and state.is_without_slot and _is_held_up(d))
+    is_settled = state.begins_nothing
     while (
         not is_settled
         and is_admitted
@@ -76,46 +76,47 @@ def settle(d: Deciding) -> None:  # noqa: C901 - one arm for each status
         and state.ending is None
         and d.has_room
     ):
-        is_settled = not _follow(d)
+        _follow(d)
         # Also where no room is left: what has changed is known in this decision alone.
         if d.to_read:
             _read_enough(d)
+        is_settled = state.begins_nothing
     if state.pause is not None:
         ending.move(d, Status.PAUSED)
     elif state.ending is not None:
         ending.advance(d)
     elif not is_admitted and state.status is Status.CREATED:
         return
-    elif not is_settled and (state.is_unsettled or (not is_admitted and state.has_to_begin)):
+    elif not is_settled and (state.is_unsettled or not is_admitted):
         ending.move(d, Status.RUNNING)
     elif not state.open:
         ending.move(d, Status.COMPLETED)
     elif state.open == state.open_waits + state.open_loops:
         ending.move(d, Status.WAITING_FOR_EVENT)
-    else:
+    elif state.status is not Status.RUNNING:
         ending.move(d, Status.RUNNING)
-    if state.system:
+    if state.system and not (state.running and state.ending is None):
         slots.give_back(d)
 
 
 def _is_held_up(d: Deciding) -> bool:
     """Whether nothing begins for want of a slot, which is asked for again where it is needed."""
     state = d.state
-    if not state.is_without_slot or state.ending is not None:
+    if state.ending is not None:
         return False
-    if state.pause is None and state.has_to_begin:
+    if state.pause is None and not state.begins_nothing:
         slots.ask_again(d)
     return True
 
 
 def _read_enough(d: Deciding) -> None:
     while d.to_read and d.state.ending is None:
-        keys, d.to_read = d.to_read, set()
+        keys, d.to_read = d.to_read, frozenset()
         loop.read_enough(d, keys)
 
 
-def _follow(d: Deciding) -> bool:
-    """Do some of what follows; False: there is nothing."""
+def _follow(d: Deciding) -> None:
+    """Do some of what follows."""
     state = d.state
     if state.unreachable:
         _skip_unreachable(d)
@@ -129,9 +130,6 @@ def _follow(d: Deciding) -> bool:
         loop.end_quiet_iterations(d)
     elif state.short:
         loop.widen(d)
-    else:
-        return False
-    return True
 
 
 def _skip_unreachable(d: Deciding) -> None:
@@ -166,11 +164,13 @@ def _begin(d: Deciding, key: NodeKey) -> None:
         if not wanted:
             pass_over(d, key, "when")
             return
-    try:
-        begun = sla.set_by(d, key, planned.node.sla)
-    except UnknownCalendar as error:
-        fail(d, key, attempt_of(d.state, key), unknown_calendar(error))
-        return
+    begun = None
+    if planned.node.sla is not None:
+        try:
+            begun = sla.set_by(d, key, planned.node.sla)
+        except UnknownCalendar as error:
+            fail(d, key, attempt_of(d.state, key), unknown_calendar(error))
+            return
     if planned.node.mutex is None or d.plan.rehearsal is not None:
         _begin_config(d, key, planned.node.config)
     else:

@@ -359,7 +359,7 @@ def _result(d: Deciding, place: NodeKey) -> JSON:
     config = d.plan.nodes[place.node].node.config
     assert isinstance(config, Loop)
     if config.result is not None:
-        scope = CountedScope(scope_within(d.plan, d.state, place), d.steps)
+        scope = CountedScope(scope_within(d.plan, d.state, place), d)
         value = d.plan.template(place.node, "result", config.result).render(scope)
         return None if isinstance(value, Undefined) else value
     sinks: Object = {}

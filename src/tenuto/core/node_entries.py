@@ -43,7 +43,7 @@ from tenuto.model.entries import (
     WaitResolved,
 )
 from tenuto.model.failure import STOPPED, TERMINATED, Failure, LastError
-from tenuto.model.graph import DEFAULT, End, Terminate
+from tenuto.model.graph import DEFAULT, Config, End, Terminate
 from tenuto.model.ids import NodeKey, around
 from tenuto.model.inputs import TimerKey, TimerKind
 from tenuto.model.json import JSON, Object, size_of
@@ -125,12 +125,17 @@ def mutex_granted(state: InstanceState, entry: MutexGranted) -> None:
 
 def completed(plan: Plan, state: InstanceState, entry: NodeCompleted) -> None:
     key = entry.key
-    known = _begun(state, key)
+    planned = plan.nodes[key.node]
+    known = state.nodes.get(key)
+    if known is not None and known.status is _PENDING:
+        known = None  # it was re-opened, and has not begun again
     before = known or _beginning(state, key, entry.at)
     succeeded = entry.status == "success"
-    took, queued = before.execution_time, before.queue_time
-    if entry.execution_time is not None and entry.reused_from is None:
-        took, queued = entry.execution_time, _queued(before, entry.execution_time, entry.at)
+    took, queued = entry.execution_time, before.queue_time
+    if took is None or entry.reused_from is not None:
+        took = before.execution_time
+    else:
+        queued = _queued(before, took, entry.at)
     node = replace(
         before,
         status=_COMPLETED if succeeded else NodeStatus.FAILED,
@@ -160,16 +165,14 @@ def completed(plan: Plan, state: InstanceState, entry: NodeCompleted) -> None:
     # to stop.
     if before.grace_until is None:
         arrive(plan, state, key, entry.handles)
-    _write_variables(plan, state, entry)
+    if entry.variable is not None or entry.variables is not None:
+        _write_variables(plan, state, entry)
     if node.is_loop:
         close_loop(plan, state, key, may_go_on=False)
-    if succeeded and before.grace_until is None and plan.nodes[key.node].node.completes:
+    if succeeded and before.grace_until is None and planned.node.completes:
         complete_loops(plan, state, key)
-    config = plan.nodes[key.node].node.config
-    if isinstance(config, End):
-        state.output = _merged(state.output, entry.output)
-    elif isinstance(config, Terminate) and succeeded and state.ending is None:
-        _terminate(state, config, entry)
+    if planned.work is None:
+        _end_by(state, planned.node.config, entry)
 
 
 def timed(node: NodeState, execution_time: int, at: datetime) -> NodeState:
@@ -416,6 +419,14 @@ def _beginning(state: InstanceState, key: NodeKey, at: datetime) -> NodeState:
     )
 
 
+def _end_by(state: InstanceState, config: Config, entry: NodeCompleted) -> None:
+    """What the end of a node means for the output and the end of its instance."""
+    if isinstance(config, End):
+        state.output = _merged(state.output, entry.output)
+    elif isinstance(config, Terminate) and entry.status == "success" and state.ending is None:
+        _terminate(state, config, entry)
+
+
 def _terminate(state: InstanceState, config: Terminate, entry: NodeCompleted) -> None:
     if config.status == "COMPLETED":
         state.ending = Ending(because="terminated", status=Status.COMPLETED, output=entry.output)
@@ -435,8 +446,6 @@ def _terminate(state: InstanceState, config: Terminate, entry: NodeCompleted) ->
 
 
 def _write_variables(plan: Plan, state: InstanceState, entry: NodeCompleted) -> None:
-    if entry.variable is None and entry.variables is None:
-        return
     key = entry.key
     written = written_by(entry.variable, entry.output, entry.variables)
     growth = context_growth(plan, state, key, written)

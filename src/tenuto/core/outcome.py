@@ -18,11 +18,12 @@ from tenuto.model.entries import NodeCompleted, NodeFailed
 from tenuto.model.failure import EXPRESSION_ERROR, POISON, TOO_LARGE, Failure
 from tenuto.model.graph import DEFAULT, ERROR, Loop
 from tenuto.model.ids import NodeKey, around
+from tenuto.model.inputs import TaskFailed, TaskSucceeded
 from tenuto.model.json import JSON, Object
 
 
 class Ran(NamedTuple):
-    """How an attempt was run, as its report says."""
+    """How an attempt was run; its report says the same."""
 
     execution_time: int | None = None
     worker: str | None = None
@@ -39,7 +40,7 @@ def complete(
     handles: tuple[str, ...] = (DEFAULT,),
     variables: Object | None = None,
     attempt: int | None = None,
-    ran: Ran = NOT_KNOWN,
+    ran: Ran | TaskSucceeded | TaskFailed = NOT_KNOWN,
 ) -> None:
     """Record a result; `conditions` are read with the output already in `ctx`.
 
@@ -47,19 +48,21 @@ def complete(
     cancelled by the instance's end, and a retry has reversed that.
     """
     planned = d.plan.nodes[key.node]
+    variable = planned.node.output_variable
     node = d.state.nodes.get(key)
     if attempt is None:
         attempt = 1 if node is None else node.attempt
     is_cancelled = node is not None and node.grace_until is not None
-    may_be_followed = node is None or node.grace_until is None or node.is_withdrawn
-    written = written_by(planned.node.output_variable, output, variables)
+    may_be_followed = not is_cancelled or (node is not None and node.is_withdrawn)
+    is_written = variable is not None or variables is not None
+    written = written_by(variable, output, variables) if is_written else {}
     if written and may_be_followed:
         total = d.state.context_bytes + context_growth(d.plan, d.state, key, written)
         if total > d.plan.limits.context_bytes:
             failure = _too_large(total, d.plan.limits.context_bytes)
             fail(d, key, attempt, failure, output=output, ran=ran)
             return
-    if handles == (DEFAULT,) and planned.routes and may_be_followed:
+    if planned.routes and handles == (DEFAULT,) and may_be_followed:
         try:
             handles = (_routed(d, key, planned, written),)
         except ExpressionError as error:
@@ -72,7 +75,7 @@ def complete(
             node=key.node,
             iteration=key.iteration,
             attempt=attempt,
-            variable=planned.node.output_variable,
+            variable=variable,
             output=output,
             handles=handles,
             variables=variables,
@@ -91,7 +94,7 @@ def fail(
     failure: Failure,
     *,
     output: JSON = None,
-    ran: Ran = NOT_KNOWN,
+    ran: Ran | TaskSucceeded | TaskFailed = NOT_KNOWN,
 ) -> bool:
     """Record a final failure, and say whether anything handles it.
 

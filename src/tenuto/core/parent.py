@@ -27,6 +27,7 @@ _CODES = {
     "TEN-2004": NOT_STORABLE,
     "TEN-2101": INVALID_INPUT,
     "TEN-2102": UNKNOWN_CALENDAR,
+    "TEN-2834": INVALID_INPUT,
     "TEN-3042": TOO_MANY_DESCENDANTS,
     "TEN-3043": CANCELLED,
 }
@@ -47,6 +48,7 @@ def tell_parent(d: Deciding, parent: Parent, output: JSON) -> None:
         error=state.last_error if state.status is Status.FAILED else None,
         retryable=state.may_retry,
         reason=state.cancellation.reason if state.cancellation else None,
+        is_deadlock=state.cancellation is not None and state.cancellation.source == "DEADLOCK",
         can_be_undone=state.status is Status.COMPLETED and has_undo(d.plan, state),
     )
     d.order(_message(parent, report, d.now))

@@ -12,7 +12,7 @@ from heapq import heappop, heappush
 
 from msgspec import Struct
 
-from tenuto.core.built_in import has_own_input, template_of, timeout_of_type
+from tenuto.core.built_in import has_own_input, task_id_of, template_of, timeout_of_type
 from tenuto.expr import (
     Expression,
     ExpressionSyntaxError,
@@ -28,6 +28,7 @@ from tenuto.model.encrypted import is_encrypted
 from tenuto.model.graph import (
     BODY,
     Approval,
+    BuiltIn,
     CompensationStep,
     Definition,
     Edge,
@@ -58,6 +59,22 @@ from tenuto.model.working_time import BusinessDuration
 _NEVER_CHANGES = (("ctx", "input"), ("workflow", "input"))
 
 
+class Work(Struct, frozen=True, gc=False, kw_only=True):
+    """What a node says of the attempts that do its work."""
+
+    task_id: str
+    handles: tuple[str, ...]
+    timeout: timedelta | BusinessDuration | None
+    """How long one may run, where the node says so."""
+    timeout_of_type: timedelta | None
+    """How long one may run because of its type, where neither the node nor its task says so."""
+    heartbeat_timeout: timedelta | None
+    built_in: BuiltIn | None
+    """The node's config, where Tenuto itself does the work."""
+    has_own_input: bool
+    """Whether it is given something else than the workflow's input."""
+
+
 class PlannedNode(Struct, frozen=True, kw_only=True):
     """A node with its neighbourhood."""
 
@@ -80,6 +97,8 @@ class PlannedNode(Struct, frozen=True, kw_only=True):
     """Handles that have an edge, also one back to the loop around it."""
     when: Expression | None
     routes: tuple[tuple[Expression, str], ...]
+    work: Work | None
+    """None: it has no attempts, or they are children."""
 
 
 class Plan:
@@ -130,6 +149,10 @@ class Plan:
         self.has_mutexes = any(node.mutex is not None for node in definition.graph.nodes)
         self.watching = _watching(definition)
         """Loops whose `enough` names more than their own results."""
+        self.looks_at_entries = bool(self.hearing or self.has_mutexes or self.watching)
+        """Whether effects, or ends of loops, follow from entries of any kind."""
+        self.has_triggers = bool(definition.cancellation_triggers)
+        """Whether events cancel its instances."""
         self._undo_inputs: dict[str, Expression | Template] = {}
         options = definition.options
         self.searchable = _searchable(
@@ -146,6 +169,13 @@ class Plan:
         """Whether what its instances store is encrypted."""
         self.is_found = bool(self.searchable or self.approvals)
         """Whether its instances have search terms."""
+
+    def task_of(self, step_id: str) -> str | None:
+        """The task of a step, or of a compensation step; None: it has none."""
+        planned, undoing = self.nodes.get(step_id), self.undo_steps.get(step_id)
+        if planned is not None and isinstance(planned.node.config, Task):
+            return planned.node.config.task_id
+        return None if undoing is None else undoing.task_id
 
     def mock_of(self, step_id: str) -> Mock | None:
         """The mock that replaces a step in a test run.
@@ -180,13 +210,12 @@ class Plan:
         return self._retry
 
     def patience_with(
-        self, node: Node, config: Executed, policy: TaskPolicy
+        self, work: Work, policy: TaskPolicy
     ) -> tuple[timedelta | BusinessDuration, timedelta | None]:
         """How long one attempt may run, and how long it may be silent; `policy` is its task's."""
         return (
-            node.timeout or policy.timeout or timeout_of_type(config) or self.timeout,
-            (config.heartbeat_timeout if isinstance(config, Task) else None)
-            or policy.heartbeat_timeout,
+            work.timeout or policy.timeout or work.timeout_of_type or self.timeout,
+            work.heartbeat_timeout or policy.heartbeat_timeout,
         )
 
     def undo_retry(self, step_id: str, policies: Policies) -> RetryPolicy:
@@ -438,9 +467,25 @@ def _planned(definition: Definition) -> dict[str, PlannedNode]:
             routes=tuple(
                 (compile_expression(route.when), route.handle) for route in node.conditions
             ),
+            work=_work(node),
         )
         for node in graph.nodes
     }
+
+
+def _work(node: Node) -> Work | None:
+    config = node.config
+    if not isinstance(config, Executed):
+        return None
+    return Work(
+        task_id=task_id_of(config),
+        handles=config.handles if isinstance(config, Task) else (),
+        timeout=node.timeout,
+        timeout_of_type=timeout_of_type(config),
+        heartbeat_timeout=config.heartbeat_timeout if isinstance(config, Task) else None,
+        built_in=None if isinstance(config, Task) else config,
+        has_own_input=has_own_input(config),
+    )
 
 
 def _is_inward(edge: Edge, loops: AbstractSet[str]) -> bool:

@@ -6,7 +6,7 @@ slot is a fact of the log: `SYSTEM_SET` with what is asked for, and whether it i
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import msgspec
 from msgspec import UNSET
@@ -14,7 +14,8 @@ from msgspec.structs import replace
 
 from tenuto.core.deciding import STALE, Deciding, Rejection
 from tenuto.core.moments import Moments, UnknownCalendar
-from tenuto.core.scope import scope_of
+from tenuto.core.plan import Plan
+from tenuto.core.queue_rules import Judged, matching
 from tenuto.core.state import InstanceState
 from tenuto.expr import ExpressionError, Undefined
 from tenuto.model.durations import iso
@@ -22,10 +23,13 @@ from tenuto.model.effects import AskSlot, ReleaseSlot
 from tenuto.model.entries import StatusChanged, SystemSet
 from tenuto.model.inputs import Admitted, Started
 from tenuto.model.json import JSON, Object
-from tenuto.model.slots import SLOT, TIMEOUT_AT, SlotRequest
+from tenuto.model.policy import Policies
+from tenuto.model.slots import SLOT, TIMEOUT_AT, Debounced, Paced, SlotRequest, SlotRules
 from tenuto.model.status import NodeStatus, Status
 
 NO_KEY = "TEN-2834"
+LONGEST_KEY = 500
+"""The most characters of a key."""
 
 
 def slot_of(state: InstanceState) -> SlotRequest | None:
@@ -36,43 +40,109 @@ def slot_of(state: InstanceState) -> SlotRequest | None:
     return None if found is None else msgspec.convert(found, SlotRequest)
 
 
-def wanted(d: Deciding, asked: Started) -> SlotRequest | Rejection | None:
+def wanted(plan: Plan, policies: Policies, asked: Started) -> SlotRequest | Rejection | None:
     """What a start asks for; None: no limit is in use."""
-    own = d.plan.definition.options.concurrency
-    if d.plan.rehearsal is not None or (own is None and d.policies.slots is None):
+    options = plan.definition.options
+    own = options.concurrency
+    # A parent waits for each of its children: none of them stands for another.
+    debounce = None if asked.parent is not None else options.debounce
+    rate = options.rate
+    rules = policies.slots
+    is_limited = not (own is None and debounce is None and rate is None)
+    is_counted = rules is not None and rules.is_counted
+    if plan.rehearsal is not None or not (is_limited or is_counted):
         return None
     user = "" if asked.user is UNSET else asked.user
-    if own is None:
-        return SlotRequest(user=user)
-    key = ""
-    if own.key is not None:
-        template = d.plan.template("", "concurrency", own.key)
-        # Only the input exists yet, as for a deadline.
-        scope = scope_of(d.plan, d.state) | {
-            "ctx": {"input": asked.input},
-            "workflow": {"input": asked.input},
-        }
-        try:
-            value: JSON | Undefined = template.render(scope)
-        except ExpressionError as error:
-            return Rejection(code=NO_KEY, message=f"options.concurrency.key: {error}")
-        if value is None or isinstance(value, Undefined) or value == "":
-            message = "options.concurrency.key gives no value for this input"
-            return Rejection(code=NO_KEY, message=message)
-        key = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-    return SlotRequest(
-        user=user,
-        key=key,
-        limit=own.limit,
-        keeps=own.hold_while_waiting,
-        on_full=own.on_full,
+    keys: dict[str, str] = {}
+    for name, option in (("concurrency", own), ("debounce", debounce), ("rate", rate)):
+        if option is not None:
+            key = key_of(plan, name, option.key, asked.input)
+            if isinstance(key, Rejection):
+                return key
+            keys[name] = key
+    request = SlotRequest(user=user)
+    if own is not None:
+        request = replace(
+            request,
+            key=keys["concurrency"],
+            limit=own.limit,
+            keeps=own.hold_while_waiting,
+            on_full=own.on_full,
+        )
+    if debounce is not None:
+        most = None if debounce.max is None else _ms(debounce.max)
+        held_back = Debounced(key=keys["debounce"], period=_ms(debounce.period), max=most)
+        request = replace(request, debounce=held_back)
+    if rate is not None:
+        paced = Paced(key=keys["rate"], limit=rate.limit, per=_ms(rate.per))
+        request = replace(request, rate=paced)
+    return request if rules is None or not rules.rules else _ruled(request, rules, plan, asked)
+
+
+def _ruled(request: SlotRequest, rules: SlotRules, plan: Plan, asked: Started) -> SlotRequest:
+    """What rules of the queue make of a request."""
+    judged = Judged(
+        workflow=asked.definition_id,
+        version=asked.definition_version,
+        input=asked.input,
+        priority=asked.priority,
+        deadline=asked.deadline,
+        correlation_id=asked.correlation_id,
+        user=request.user,
     )
+    for rule in matching(rules.rules, judged, plan):
+        request = replace(
+            request,
+            priority=request.priority if rule.priority is None else rule.priority,
+            is_on_hold=request.is_on_hold or rule.hold,
+        )
+    return request
+
+
+def key_of(plan: Plan, option: str, template: str | None, input: JSON) -> str | Rejection:
+    """The value of `options.<option>.key` for an input; without a template all share one."""
+    if template is None:
+        return ""
+    # Only the input exists yet, as for a deadline.
+    scope: Object = {"ctx": {"input": input}, "workflow": {"input": input}, "steps": {}}
+    try:
+        value: JSON | Undefined = plan.template("", option, template).render(scope)
+    except ExpressionError as error:
+        return Rejection(code=NO_KEY, message=f"options.{option}.key: {error}")
+    if value is None or isinstance(value, Undefined) or value == "":
+        message = f"options.{option}.key gives no value for this input"
+        return Rejection(code=NO_KEY, message=message)
+    key = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    if len(key) > LONGEST_KEY:
+        message = f"options.{option}.key gives a text of {len(key):,} characters"
+        return Rejection(code=NO_KEY, message=message)
+    return key
+
+
+def _ms(span: timedelta) -> int:
+    return max(1, span // timedelta(milliseconds=1))
 
 
 def ask(d: Deciding, slot: SlotRequest, *, is_woken: bool = False) -> None:
     """Ask for a slot; nothing begins until it is granted."""
     _note(d, slot)
     d.order(AskSlot(number=slot.number, request=slot, is_woken=is_woken))
+
+
+def waits(d: Deciding, slot: SlotRequest | None) -> bool:
+    """Whether an instance that starts has to ask for its slot."""
+    rules = d.policies.slots
+    return slot is not None and (slot.is_held_up or rules is None or not rules.has_room)
+
+
+def begin(d: Deciding, slot: SlotRequest) -> None:
+    """Take the slot of an instance that starts, where there is room; else ask for it."""
+    if waits(d, slot):
+        ask(d, slot)
+        return
+    _note(d, replace(slot, state="held"))
+    d.emit(StatusChanged(at=d.now, from_=Status.CREATED, to=Status.RUNNING))
+    d.order(AskSlot(number=slot.number, request=slot, is_taken=True))
 
 
 def admitted(d: Deciding, granted: Admitted) -> Rejection | None:
@@ -82,7 +152,10 @@ def admitted(d: Deciding, granted: Admitted) -> Rejection | None:
     if slot is None or slot.state != "asked" or slot.number != granted.number or is_over:
         return Rejection(code=STALE, message="this slot is not asked for any more")
     is_first = d.state.status is Status.CREATED
-    _note(d, replace(slot, state="held"), _timeout_at(d) if is_first else None)
+    held = replace(slot, state="held")
+    if granted.at is not UNSET:
+        held = replace(held, granted_at=granted.at)
+    _note(d, held, _timeout_at(d) if is_first else None)
     if is_first:
         d.emit(StatusChanged(at=d.now, from_=Status.CREATED, to=Status.RUNNING))
     return None
@@ -107,8 +180,6 @@ def give_back(d: Deciding) -> None:
     state = d.state
     if state.status.is_final:
         return  # given back with the end, however that came
-    if state.running and state.ending is None:
-        return  # most decisions are on instances at work
     slot = slot_of(state)
     if slot is None:
         return

@@ -39,6 +39,7 @@ from tenuto.model.ids import NodeKey, around, index_of
 from tenuto.model.inputs import TimerKey
 from tenuto.model.json import JSON, Object
 from tenuto.model.log import UnknownEntry
+from tenuto.model.moments import spelled
 
 SHAPE = 7
 """The number of the shape that is written; one that is greater was written by a newer program.
@@ -171,6 +172,17 @@ def _shape(state: InstanceState) -> int:
 
 def encode(state: InstanceState) -> bytes:
     """A snapshot; equal states give equal bytes."""
+    return _encode(_stored(state))
+
+
+def shown(state: InstanceState) -> tuple[JSON, list[int]]:
+    """A snapshot with the one spelling of moments, and the seqs that `references` names."""
+    stored = _stored(state)
+    in_log: list[int] = stored.in_log  # type: ignore[attr-defined]
+    return spelled(stored), in_log
+
+
+def _stored(state: InstanceState) -> Struct:
     fields = asdict(state)
     # Which nodes are open follows from the nodes; the seqs that opened them order them, each once.
     # So does which iterations are quiet, from the iterations.
@@ -207,7 +219,7 @@ def encode(state: InstanceState) -> bytes:
         fields["compensation"] = _Compensation(**asdict(undoing) | {"failed": failed})
     if _INPUT in large:
         fields["input"] = None
-    return _encode(_Stored(**fields))
+    return _Stored(**fields)
 
 
 def references(snapshot: bytes) -> list[int]:

@@ -449,6 +449,8 @@ class InstanceState(Struct, gc=False, kw_only=True):
     @property
     def needs_owner(self) -> bool:
         """Whether it has work that lives in a process, and not only rows."""
+        if self.running > 0 and not self.status.is_final:
+            return True
         if self.has_ended:
             return False
         return self.running > 0 or self.near_timers > 0 or self.is_unsettled
@@ -456,16 +458,16 @@ class InstanceState(Struct, gc=False, kw_only=True):
     @property
     def is_unsettled(self) -> bool:
         """Whether something follows from it that no decision has come to yet."""
-        is_waiting = bool(self.ready or self.unreachable or self.quiet or self.short or self.enough)
         if self.compensation is not None:
             return self.compensation.is_idle
-        if self.ending is None and not is_waiting:
+        begins = self.ready or self.unreachable or self.quiet or self.short or self.enough
+        if not begins and self.ending is None:
             return False
         if self.pause is not None or self.status.is_final or self.status is Status.CREATED:
             return False
         if self.ending is None and self.is_without_slot:
             return False
-        return is_waiting if self.ending is None else self.open > self.stopping
+        return bool(begins) if self.ending is None else self.open > self.stopping
 
     @property
     def is_without_slot(self) -> bool:
@@ -474,9 +476,9 @@ class InstanceState(Struct, gc=False, kw_only=True):
         return isinstance(slot, dict) and slot.get("state") != "held"
 
     @property
-    def has_to_begin(self) -> bool:
-        """Whether nodes or iterations are about to begin or to end."""
-        return bool(self.ready or self.unreachable or self.quiet or self.short or self.enough)
+    def begins_nothing(self) -> bool:
+        """Whether no nodes or iterations are about to begin or to end."""
+        return not (self.ready or self.unreachable or self.quiet or self.short or self.enough)
 
     @property
     def weight(self) -> int:

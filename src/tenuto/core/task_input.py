@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 
 from tenuto.core.built_in import has_own_input
 from tenuto.core.deciding import Deciding
@@ -16,7 +14,7 @@ from tenuto.model.json import JSON
 from tenuto.model.secret_place import SecretPlace
 
 
-class GivenInput(NamedTuple):
+class GivenInput(Struct, frozen=True, gc=False):
     """The input of an attempt, and the places in it where secrets belong."""
 
     value: JSON
@@ -25,11 +23,12 @@ class GivenInput(NamedTuple):
 
 def render_input(d: Deciding, key: NodeKey, config: Executed | SubWorkflow) -> GivenInput:
     """The input of a step as the context stands; without one of its own, the workflow's."""
-    if not has_own_input(config):
+    work = d.plan.nodes[key.node].work
+    if not (has_own_input(config) if work is None else work.has_own_input):
         return GivenInput(d.state.input)
     # What follows from the instance's own input does so also after its iteration is gone.
     seen_from = None if key.node in d.plan.fixed_inputs else key
-    scope = CountedScope(scope_of(d.plan, d.state, seen_from), d.steps)
+    scope = CountedScope(scope_of(d.plan, d.state, seen_from), d)
     value, secrets = d.plan.input_template(key.node, config).render_with_secrets(scope)
     return GivenInput(None if isinstance(value, Undefined) else value, secrets)
 

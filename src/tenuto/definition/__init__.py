@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tenuto.definition.availability import unavailable
 from tenuto.definition.compiler import Checked, check, compile_definition
 from tenuto.definition.documents import parse_document
 from tenuto.definition.schemas import form_problems, input_problems
@@ -19,5 +18,4 @@ __all__ = [
     "to_graph_form",
     "to_mermaid",
     "to_steps_form",
-    "unavailable",
 ]

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from tenuto.definition.report import Place
 from tenuto.model.json import JSON, kind_of
+from tenuto.model.pauses import between_parts
 
 DEEPEST = 100
 MOST_BYTES = 16_000_000
@@ -42,6 +43,7 @@ class _Walk:
 
     def go_on(self) -> None:
         """Look at the next value of the innermost container, or leave it."""
+        between_parts()
         for key, inner in self.open[-1]:
             self._keys[-1] = key
             if isinstance(key, str):

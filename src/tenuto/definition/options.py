@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import cast
 
 from tenuto.definition.fields import UNUSABLE, Field, Fields, Record
 from tenuto.definition.language_kinds import Template
 from tenuto.definition.plain_kinds import Flag, ListOf, OneOf, Text, Whole
-from tenuto.definition.report import Place
+from tenuto.definition.report import Place, shown
 from tenuto.definition.settings import RETRY, SLA
 from tenuto.definition.time_kinds import InCalendar, Length, MomentOrTemplate, Span
 from tenuto.model.encrypted import is_encrypted
-from tenuto.model.graph import Concurrency, Options
+from tenuto.model.graph import Concurrency, Debounce, Options, Rate
 from tenuto.model.json import JSON, Object, kind_of
 from tenuto.model.slots import MOST_AT_ONCE
 
@@ -59,6 +60,62 @@ _CONCURRENCY = Record(
     ),
 )
 
+LONGEST_PACE = timedelta(days=31)
+"""The longest time of `debounce` and `rate`."""
+
+
+class Pace(Span):
+    """A time over which starts are counted."""
+
+    def __init__(self) -> None:
+        super().__init__(may_be_zero=False)
+
+    def read(self, value: JSON, place: Place) -> object:
+        span = super().read(value, place)
+        if isinstance(span, timedelta) and not _SHORTEST_PACE <= span <= LONGEST_PACE:
+            advice = "It must be from `PT0.001S` to `P31D`."
+            place.wrong("TEN-1014", f"{shown(value)} is out of bounds", advice)
+            return UNUSABLE
+        return span
+
+
+_SHORTEST_PACE = timedelta(milliseconds=1)
+
+
+class Debouncing(Record):
+    """`debounce`: its `max` is not shorter than its `period`."""
+
+    def read(self, value: JSON, place: Place) -> object:
+        debounce = super().read(value, place)
+        is_short = (
+            isinstance(debounce, Debounce)
+            and debounce.max is not None
+            and debounce.max < debounce.period
+        )
+        if is_short:
+            advice = "Make `max` at least as long as `period`, or leave it out."
+            place.at("max").wrong("TEN-1014", "it is shorter than `period`", advice)
+            return UNUSABLE
+        return debounce
+
+
+_DEBOUNCE = Debouncing(
+    Debounce,
+    Fields(
+        Field("period", "period", Pace(), required=True),
+        Field("key", "key", Template("text")),
+        Field("max", "max", Pace()),
+    ),
+)
+_RATE = Record(
+    Rate,
+    Fields(
+        Field("limit", "limit", Whole(least=1, most=MOST_AT_ONCE), required=True),
+        Field("per", "per", Pace(), required=True),
+        Field("key", "key", Template("text")),
+    ),
+)
+
 OPTIONS = Record(
     Options,
     Fields(
@@ -69,6 +126,8 @@ OPTIONS = Record(
         Field("cancelGrace", "cancel_grace", Span()),
         Field("retry", "retry", RETRY),
         Field("concurrency", "concurrency", _CONCURRENCY),
+        Field("debounce", "debounce", _DEBOUNCE),
+        Field("rate", "rate", _RATE),
         Field("retention", "retention", Length()),
         Field("searchable", "searchable", ListOf(Text())),
         Field("encrypt", "encrypt", Encrypt()),

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from tenuto.definition.schema_nodes import Keys, Node, Nodes, SchemaTooCostly
 from tenuto.model.json import JSON
+from tenuto.model.pauses import between_parts
 
 MOST_STEPS: Final = 1_000_000
 """The most steps of one evaluation."""
@@ -244,6 +245,7 @@ class SchemaWork:
         return place
 
     def _count(self, links: int, keys: Keys) -> None:
+        between_parts()
         self._links += links
         if self._links > _MOST_LINKS:
             raise SchemaTooCostly(keys, f"the schema has more than {_MOST_LINKS:,} applications")

@@ -6,6 +6,7 @@ import json
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 from typing import NamedTuple, TypeAlias, cast
 
@@ -148,6 +149,12 @@ def quick_input_problems(definition: Definition, value: JSON) -> tuple[Problem, 
     except (SchemaTooCostly, ValueError):
         pass  # it is refused at once
     return input_problems(definition, value)
+
+
+def weigh_input_schema(definition: Definition) -> None:
+    """Find the bounds of its `inputSchema`, which are kept until an input is checked."""
+    if isinstance(definition.input_schema, dict):
+        _VALIDATORS.weigh(definition.input_schema)
 
 
 def form_problems(schema: JSON, value: JSON) -> tuple[Problem, ...]:
@@ -342,6 +349,11 @@ class _Validators:
         if kept.validator is not None:
             return kept.validator, work
         return None if work.pattern_size > _MOST_PATTERNS_AT_ONCE else self.of(schema)
+
+    def weigh(self, schema: SchemaJSON) -> None:
+        """Find and keep the bounds of a schema."""
+        with suppress(SchemaTooCostly):
+            self._bounded(schema)
 
     def _bounded(self, schema: SchemaJSON) -> tuple[_Kept, SchemaWork]:
         kept = self._found(schema)

@@ -6,6 +6,7 @@ for what is written beside turns, the first entry of the instance's log does.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -69,6 +70,8 @@ class Sealing:
         self._used: set[str] = set()
         self._looked: tuple[datetime, bool] | None = None
         """Of a process without keys: whether others encrypt in this store."""
+        self._looking = asyncio.Lock()
+        """A thousand events that arrive together look once."""
 
     @property
     def is_on(self) -> bool:
@@ -112,15 +115,21 @@ class Sealing:
         """Whether an event would have to be sealed, and cannot be, since there are no keys."""
         if self.is_on or is_inbox_of_test_run(event.tenant):
             return False
-        if self._looked is None or not self._looked[0] <= now < self._looked[0] + USE_KEPT:
-            self._looked = (now, bool(await self.raw.sealed.keys()))
+        if not _is_fresh(self._looked, now, USE_KEPT):
+            async with self._looking:
+                if not _is_fresh(self._looked, now, USE_KEPT):
+                    self._looked = (now, bool(await self.raw.sealed.keys()))
+        assert self._looked is not None
         return self._looked[1] and await self.is_event_sealed(event, now)
 
     async def _patterns_of(self, tenant: str, now: datetime) -> tuple[str, ...]:
         known = self._patterns.get(tenant)
-        if known is None or not known[0] <= now < known[0] + PATTERNS_KEPT:
-            known = (now, tuple(await self.raw.sealed.patterns(tenant)))
-            self._patterns[tenant] = known
+        if known is None or not _is_fresh(known, now, PATTERNS_KEPT):
+            async with self._looking:
+                known = self._patterns.get(tenant)
+                if known is None or not _is_fresh(known, now, PATTERNS_KEPT):
+                    known = (now, tuple(await self.raw.sealed.patterns(tenant)))
+                    self._patterns[tenant] = known
         return known[1]
 
     async def declare(self, waits: Iterable[WaitRow], now: datetime) -> None:
@@ -156,6 +165,11 @@ class Sealing:
         self._patterns.pop(tenant, None)
 
 
+def _is_fresh(known: tuple[datetime, object] | None, now: datetime, kept: timedelta) -> bool:
+    """Whether something was read not long before `now`."""
+    return known is not None and known[0] <= now < known[0] + kept
+
+
 class _Around:
     """A part; verbs that have nothing to seal are those of the store."""
 
@@ -172,7 +186,7 @@ class SealedTurns(_Around):
     """The hot path; a turn without sealed writes and events passes as it is."""
 
     async def commit(self, turn: Turn, lane: int = 0) -> TurnResult:
-        if self._sealing.is_on or any(write.is_sealed for write in turn.writes):
+        if self._sealing.is_on or [write for write in turn.writes if write.is_sealed]:
             turn = await self._sealed(turn)
         result: TurnResult = await self._inner.commit(turn, lane)
         return result

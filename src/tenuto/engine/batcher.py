@@ -1,7 +1,8 @@
 """Answers questions that arrive at the same time with one query.
 
 Like a turn, a query takes the questions that arrived while the last one was under way: a burst
-costs little more than one question, and no question waits for others to arrive.
+costs little more than one question, and no question waits for others to arrive, unless its asker
+has time.
 """
 
 from __future__ import annotations
@@ -28,23 +29,44 @@ class Batcher(Generic[Question, Answer]):
         self._most = most
         self._asked: list[tuple[Question, asyncio.Future[Answer]]] = []
         self._looking: asyncio.Task[None] | None = None
+        self._is_urgent = False
+        """Whether a question that waits is to be answered at once."""
 
     async def ask(self, question: Question) -> Answer:
         """The answer; or the error of the query, which other questions may have caused."""
+        return await self.join(question)
+
+    def join(self, question: Question, *, has_time: bool = False) -> asyncio.Future[Answer]:
+        """The same, to be awaited.
+
+        A question that has time waits for the next one that has none, for `hurry`, or for as many
+        others as fill a query.
+        """
         answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._asked.append((question, answer))
+        if not has_time or len(self._asked) >= self._most:
+            self.hurry()
+        return answer
+
+    def hurry(self) -> None:
+        """Answer all questions now."""
+        if not self._asked:
+            return
+        self._is_urgent = True
         if self._looking is None or self._looking.done():
             self._looking = asyncio.ensure_future(self._answer_all())
-        return await answer
 
     async def _answer_all(self) -> None:
-        while self._asked:
+        while self._asked and self._is_urgent:
             batch, self._asked = self._asked[: self._most], self._asked[self._most :]
+            self._is_urgent = bool(self._asked)
             waiting = [(question, answer) for question, answer in batch if not answer.done()]
             try:
                 answers = await self._look([question for question, _ in waiting])
             except asyncio.CancelledError:
-                for _, answer in waiting:
+                # Also what waits for the next query: nothing would begin it.
+                asked, self._asked = self._asked, []
+                for _, answer in [*waiting, *asked]:
                     answer.cancel()
                 raise
             except Exception as error:  # noqa: BLE001 - callers handle it

@@ -60,6 +60,8 @@ class Bounds(Struct, frozen=True, kw_only=True):
     outbox_events: int = 200
     """The most events of one pass over the outbox, each counted for every webhook of its tenant;
     the rest follows with the next."""
+    shared_outbox_events: int = 50
+    """The same while several tenants are at work: each of them waits for the writes of others."""
     webhooks: int = 64
     """The most webhooks that are served at once; failing ones have slots of their own."""
     failing_webhooks: int = 16

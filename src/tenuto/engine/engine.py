@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from datetime import datetime, timedelta
 from typing import TypeVar
 
@@ -16,8 +16,10 @@ from tenuto.encryption.store import can_seal
 from tenuto.engine.definitions.definitions import Definitions
 from tenuto.engine.effects.effects import Effects
 from tenuto.engine.events.events import Events
-from tenuto.engine.events.explainer import StepEstimate
+from tenuto.engine.events.explainer import PastEstimate
 from tenuto.engine.limits.admission import Admissions
+from tenuto.engine.limits.rule_application import RuleApplication
+from tenuto.engine.load.load import Load
 from tenuto.engine.membership.membership import Membership
 from tenuto.engine.outbox.outbox import Outbox
 from tenuto.engine.schedules.callbacks import CallbackTask, Origin
@@ -49,6 +51,7 @@ from tenuto.model.inputs import (
 from tenuto.model.json import JSON
 from tenuto.model.status import Status
 from tenuto.ports import Clock, Ids, Sender
+from tenuto.store.parts.members import Pulse
 from tenuto.store.parts.turns import EventResult
 from tenuto.store.protocol import Store
 from tenuto.store.row_sizes import RowSizes
@@ -62,6 +65,8 @@ T = TypeVar("T")
 _A_MOMENT = timedelta(milliseconds=1)
 _LAST_DELIVERIES = 3.0
 """Seconds for which webhooks are still delivered when the engine stops."""
+_LAST_MATCHING = 2.0
+"""Seconds for which costly conditions are still evaluated when the engine stops."""
 _LAST_WRITES = 10.0
 """Seconds that a store has to take what is left when the engine stops."""
 
@@ -119,6 +124,7 @@ class Engine:
         )
         self.usage = Usage(shared)
         self.definitions = Definitions(shared, self.usage.admit_document)
+        self.definitions.plans.share(lambda: shared.sharing.is_shared)
         self.quarantine = Quarantine(
             store=store, clock=clock, notes=notes or NoNotes(), spawn=shared.background.spawn
         )
@@ -132,7 +138,7 @@ class Engine:
             secrets=self.secrets,
         )
         resolver = self.definitions.resolver(self.turns.report)
-        self.estimate: StepEstimate = lambda *_: None
+        self.estimate: PastEstimate = lambda *_: None
         """How long attempts of a step ran in this process, where that is measured."""
         self.events = Events(
             shared, self.definitions, self.turns, resolver, send=self.effects.mailbox.send
@@ -143,7 +149,7 @@ class Engine:
             self.turns,
             self.events,
             self.effects,
-            refresh=self.definitions.refresh,
+            refresh=self._heard,
         )
         self.outbox = Outbox.of(
             shared,
@@ -154,9 +160,30 @@ class Engine:
         )
         self.limits = self.definitions.limits
         self.admissions = Admissions(
-            shared, hint=self.effects.slots_hint, sent=self.effects.mail_hint
+            shared,
+            hints=self.effects.slot_hints,
+            limits=self.limits,
+            free=self.turns.free,
+            process_id=lambda: self.process_id,
+            granted=self.effects.granted,
+            sent=self.effects.mail_sent,
         )
         self.limits.has_work = self.admissions.hint
+        self.queue_rules = RuleApplication(
+            shared,
+            turns=self.turns,
+            limits=self.limits,
+            process_id=lambda: self.process_id,
+            admit=self.admissions.hint,
+        )
+        self.load = Load(
+            shared,
+            self.turns,
+            self.limits,
+            process_id=lambda: self.process_id,
+            admit=self.admissions.hint,
+            attempts=lambda: self.effects.runner.before_loop,
+        )
         self.calendars = self.definitions.calendars
         self.schedules = Schedules(
             shared, self.definitions, self.usage, sent=self.effects.mail_hint
@@ -176,9 +203,11 @@ class Engine:
         )
         self.turns.connect(
             AfterTurn(
-                concluded=self._concluded,
+                concluded=self.effects.concluded,
+                all_concluded=self._concluded,
                 stored=self.events.router.stored,
                 hint=self.effects.hint,
+                admitted=self.admissions.made,
                 fenced=self.membership.fenced,
                 undecided=Undecided(
                     left_alone=self.effects.left_alone,
@@ -241,6 +270,8 @@ class Engine:
         taken_over = await self.membership.start()
         await self.effects.start()
         self.admissions.start()
+        self.queue_rules.start()
+        self.load.start()
         self.turns.start_projector()
         self.outbox.start(self.shared.loops)
         self.upkeep.start()
@@ -249,6 +280,10 @@ class Engine:
             self.effects.start_sharing(self.quarantine.look)
             await self.membership.start_takeover()
         return taken_over
+
+    async def _heard(self, heartbeat: Pulse) -> None:
+        await self.definitions.refresh(heartbeat)
+        self.queue_rules.beat()
 
     async def close(self) -> None:
         """Stop in good order: no new work, a grace period for tasks, all accepted input written.
@@ -267,6 +302,7 @@ class Engine:
 
     async def _finish(self) -> None:
         self.effects.jobs.stop()
+        self.effects.mailbox.stop()
         left = await self.runner.drain(self.settings.stop_grace)
         if left:
             log.warning("%d attempts were still running; they start again next time", left)
@@ -295,14 +331,27 @@ class Engine:
         """Write what is left, with a time limit for an unavailable store."""
         if self._fault is not None:
             return
+        leaving = self.clock.call_later(_LAST_MATCHING, self.leave_matching)
         try:
             async with asyncio.timeout(_LAST_WRITES):
+                self.shared.sharing.end()
                 await self.turns.settle()
                 if self.store.is_shared:
                     # An unshared store is caught up by the next process that opens it.
                     await self.membership.caught_up()
         except TimeoutError:
             log.warning("the store did not take everything before the engine stopped")
+        finally:
+            leaving.cancel()
+
+    def leave_matching(self) -> None:
+        """Leave the matching of stored events that takes long to the next process.
+
+        What else is under way is done without rests: the engine stops.
+        """
+        self.shared.sharing.end()
+        self.membership.leave_unfinished()
+        self.events.slices.end()
 
     # -- requests
 
@@ -327,8 +376,6 @@ class Engine:
         if (plan.encrypts or is_sealed) and not can_seal(self.store):
             raise no_keys()
         await self.usage.refuse_start(tenant)
-        if self.limits.bound is not None:
-            await self.admissions.refuse_start(self.limits.bound)
         chosen = instance_id or self.ids.instance_id(self.clock.now())
         facts = StartFacts(
             plan=plan,
@@ -338,7 +385,10 @@ class Engine:
             needs_definition=needs_definition,
             is_sealed=is_sealed,
         )
-        return await self.turns.ask(chosen, started, facts)
+        if plan.rehearsal is not None or not self.limits.counts(plan, tenant):
+            return await self.turns.ask(chosen, started, facts)
+        async with self.admissions.starting(plan, started, tenant, bound=self.limits.bound):
+            return await self.turns.ask(chosen, started, facts)
 
     async def ask(self, instance_id: str, input: Input) -> Answer:
         """Put a command to an instance; answered once it is durable.
@@ -426,11 +476,10 @@ class Engine:
 
     # -- wiring
 
-    def _concluded(self, draft: Draft) -> None:
-        self.effects.concluded(draft)
-        self.usage.concluded(draft)
-        self.outbox.concluded(draft)
-        self.schedules.concluded(draft)
+    def _concluded(self, drafts: Sequence[Draft]) -> None:
+        self.usage.concluded(drafts)
+        self.outbox.concluded(drafts)
+        self.schedules.concluded(drafts)
 
     async def _origin(self, instance_id: str) -> Origin:
         held = await self.loader.look_at(instance_id)

@@ -63,6 +63,8 @@ class TurnMeter:
         """Instances, and events, in a turn."""
         self.entries = 0
         """Entries that were written, in all."""
+        self.under_way: dict[int, float] = {}
+        """When the commit that each lane waits for began, in ticks."""
         self.watch: Callable[[Turn, float], None] | None = None
         """Called with each turn and its seconds."""
 

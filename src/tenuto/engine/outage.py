@@ -29,6 +29,11 @@ class Outage:
         self._since: float | None = None
         self._logged: set[str] = set()
 
+    @property
+    def seconds(self) -> float | None:
+        """For how long the store has been away; None: it is not."""
+        return None if self._since is None else self._clock.ticks() - self._since
+
     def noticed(self, who: str, error: StoreUnavailable) -> None:
         """The store has failed for `who`, which retries until it `worked`."""
         self._waiting[who] = _reason(error)

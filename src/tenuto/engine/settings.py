@@ -10,6 +10,7 @@ from msgspec import Meta, Struct
 from tenuto.egress import Allowances
 from tenuto.engine.bounds import DEFAULT_BOUNDS, Bounds
 from tenuto.model.host_limits import HostLimits
+from tenuto.model.load import OverloadBounds
 from tenuto.model.policy import (
     DEFAULT_RETRY,
     DEFAULT_TIMEOUT,
@@ -21,6 +22,10 @@ from tenuto.model.quotas import Quotas
 
 _LONGEST = 366 * 86_400.0
 _MOST = 10_000
+_MOST_ATTEMPTS = 1_000_000
+MOST_LANES = 16
+_LONGEST_SILENCE = 3_600.0
+_BEATS_IN_SILENCE = 3
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -32,10 +37,23 @@ class Settings(Struct, frozen=True, kw_only=True):
     """Seconds that an attempt may take where neither its step nor its task says."""
     threads: Annotated[int, Meta(ge=1, le=_MOST)] = 32
     """The most tasks that are no coroutines and run at once in threads of the process."""
+    attempts: Annotated[int, Meta(ge=1, le=_MOST_ATTEMPTS)] | None = None
+    """The most attempts of tasks that run at once in the process; others wait, and have not begun.
+    None: any number. Attempts in workers and built-in tasks do not count."""
     store_connections: Annotated[int, Meta(ge=1, le=_MOST)] = 4
     """The connections to a PostgreSQL server beside those of commits and heartbeats."""
+    lanes: Annotated[int, Meta(ge=1, le=MOST_LANES)] = 2
+    """How many turns are decided on, or committed, at once; each lane has a connection of its own
+    to a PostgreSQL server."""
+    heartbeat_every: Annotated[float, Meta(ge=0.01, le=_LONGEST_SILENCE)] = 3.0
+    """Seconds between heartbeats of a process of a PostgreSQL server; the same in all processes."""
+    dead_after: Annotated[float, Meta(ge=1, le=_LONGEST_SILENCE)] = 9.0
+    """Seconds without a heartbeat after which other processes of a PostgreSQL server take over from
+    one: at least three times `heartbeat_every`, and the same in all processes."""
     quotas: Quotas = Quotas()
     """How much one tenant may have stored."""
+    overload: OverloadBounds = OverloadBounds()
+    """From when on a service refuses starts, and then expensive reads."""
     bounds: Bounds = DEFAULT_BOUNDS
     """How much is processed at once."""
     mail_every: float = 2.0
@@ -111,15 +129,57 @@ class Settings(Struct, frozen=True, kw_only=True):
     its events are left to processes that work on the store, now or later."""
 
     def __post_init__(self) -> None:
-        if not 0 < self.task_timeout <= _LONGEST:
-            raise ValueError(f"task_timeout is more than 0 and at most {_LONGEST:.0f} seconds")
-        if not 1 <= self.threads <= _MOST:
-            raise ValueError(f"threads is from 1 to {_MOST}")
-        if not 1 <= self.store_connections <= _MOST:
-            raise ValueError(f"store_connections is from 1 to {_MOST}")
+        wrong = [
+            f"{name} is {said}"
+            for name, is_right, said in (
+                (
+                    "task_timeout",
+                    0 < self.task_timeout <= _LONGEST,
+                    f"more than 0 and at most {_LONGEST:.0f} seconds",
+                ),
+                ("threads", 1 <= self.threads <= _MOST, f"from 1 to {_MOST}"),
+                (
+                    "attempts",
+                    self.attempts is None or 1 <= self.attempts <= _MOST_ATTEMPTS,
+                    f"from 1 to {_MOST_ATTEMPTS}, or None",
+                ),
+                (
+                    "store_connections",
+                    1 <= self.store_connections <= _MOST,
+                    f"from 1 to {_MOST}",
+                ),
+                ("lanes", 1 <= self.lanes <= MOST_LANES, f"from 1 to {MOST_LANES}"),
+                (
+                    "heartbeat_every",
+                    0.01 <= self.heartbeat_every <= _LONGEST_SILENCE,
+                    f"from 0.01 to {_LONGEST_SILENCE:.0f} seconds",
+                ),
+                (
+                    "dead_after",
+                    1 <= self.dead_after <= _LONGEST_SILENCE,
+                    f"from 1 to {_LONGEST_SILENCE:.0f} seconds",
+                ),
+            )
+            if not is_right
+        ]
+        if not wrong and (rhythm := rhythm_problem(self.heartbeat_every, self.dead_after)):
+            wrong.append(rhythm)
+        if wrong:
+            raise ValueError("; ".join(wrong))
         self.allowances()
         Allowances(self.private_databases)
 
     def allowances(self, *, is_all: bool = False) -> Allowances:
         """What tenants may call beside the public network; with `is_all` everything."""
         return Allowances(self.private_networks, is_all=is_all)
+
+
+def rhythm_problem(heartbeat_every: float, dead_after: float) -> str | None:
+    """Why living processes would be presumed dead; None: they would not."""
+    least = _BEATS_IN_SILENCE * heartbeat_every
+    if dead_after >= least:
+        return None
+    return (
+        f"dead_after is at least three times heartbeat_every, {least:g} s, not {dead_after:g} s: "
+        "one or two late heartbeats are no death"
+    )

@@ -9,6 +9,7 @@ from tenuto.built_in.protocol import Executors
 from tenuto.engine.loops import BackgroundTasks, Loops
 from tenuto.engine.outage import Outage
 from tenuto.engine.settings import Settings
+from tenuto.engine.turns.sharing import Sharing
 from tenuto.model.own_names import is_built_in
 from tenuto.ports import Clock, Ids
 from tenuto.store.protocol import Store
@@ -39,8 +40,11 @@ class Shared:
         self.outage = Outage(clock)
         self.loops = Loops(clock, self.outage, died)
         self.background = BackgroundTasks()
+        self.sharing = Sharing()
         self.outbox_hint = asyncio.Event()
         """Set when there may be notifications, or new subscribers."""
+        self.offers = self.is_offered if settings.unknown_tasks == "wait" else None
+        """Whether a task waits for a worker, or a process, that has it; None: no task does."""
 
     def is_offered(self, task_id: str) -> bool:
         """Whether a task waits for a worker, or a process, that has it."""

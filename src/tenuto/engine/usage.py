@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 from tenuto.engine.bounded_counts import BoundedCounts
@@ -76,11 +77,21 @@ class Usage:
         """Lines of a tenant's tasks are stored."""
         self._bytes.added(tenant, size)
 
-    def concluded(self, draft: Draft) -> None:
-        """An instance has begun, opened waits, published events, or ended."""
+    def concluded(self, drafts: Sequence[Draft]) -> None:
+        """Instances have grown, begun, opened waits, published events, or ended."""
+        sizes: dict[str, int] = {}
+        for draft in drafts:
+            tenant, before = draft.held.tenant, draft.before
+            sizes[tenant] = sizes.get(tenant, 0) + draft.size
+            is_moved = draft.state.status is not before.status or not before.version
+            if is_moved or draft.owed is not None:
+                self._count(draft)
+        for tenant, size in sizes.items():
+            if size:
+                self._bytes.added(tenant, size)
+
+    def _count(self, draft: Draft) -> None:
         tenant, state, before = draft.held.tenant, draft.state, draft.before
-        if draft.size:
-            self._bytes.added(tenant, draft.size)
         if state.version and not before.version:
             self._instances.added(tenant)
         if (
@@ -89,7 +100,7 @@ class Usage:
             and not before.status.is_final
         ):
             self._instances.ended(tenant)
-        if draft.has_obligations:
+        if draft.owed is not None:
             if opened := draft.waits_opened:
                 self._waits.added(tenant, opened)
             if published := draft.events_published:

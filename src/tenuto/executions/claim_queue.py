@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from tenuto.model.errors import Overloaded
 from tenuto.store.parts.jobs import WorkerClaim
@@ -93,11 +94,11 @@ class ClaimQueue:
         for each in self._waiting:
             each.called.set()
 
-    def call_first(self) -> None:
-        """There may be jobs of any task: of claims for the same tasks call the first."""
+    def call_first(self, which: Callable[[WorkerClaim], bool] = lambda _: True) -> None:
+        """There may be jobs of any task: of such claims for the same tasks call the first."""
         seen: set[tuple[str, tuple[str, ...] | None]] = set()
         for each in self._waiting:
             same = (each.wanted.tenant, each.wanted.task_ids)
-            if same not in seen:
+            if same not in seen and which(each.wanted):
                 seen.add(same)
                 each.called.set()

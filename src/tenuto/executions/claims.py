@@ -29,11 +29,22 @@ from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.model.executions import ClaimedTask
 from tenuto.model.failure import Failure
 from tenuto.model.inputs import TaskFailed
+from tenuto.model.task_definition import TaskLimits
 from tenuto.store.errors import CommitUnknown
-from tenuto.store.parts.jobs import Beat, Extension, Grant, Lease, WorkerClaim
+from tenuto.store.parts.jobs import (
+    Beat,
+    Extension,
+    Grant,
+    Hindrance,
+    Lease,
+    LimitedClaim,
+    LimitedTask,
+    WorkerClaim,
+)
 
 log = logging.getLogger("tenuto.executions")
 
+_A_MOMENT = 0.002
 _STILL_WAITING = 25.0
 """Seconds after which a worker that waits is noted again, so that it counts as connected."""
 
@@ -67,6 +78,11 @@ class Claims:
         self._is_closed = False
         self.queue = ClaimQueue()
         self.recent = RecentClaims()
+        self._rates: set[tuple[str, str]] = set()
+        """Tasks that are looked at again when their rate lets an attempt begin."""
+        self._limited_first = False
+        engine.effects.task_freed.append(self.queue.call)
+        engine.effects.tasks_freed.append(self._call_limited)
         self._observer = Observer(engine, self._heard, self._poll)
 
     async def claim(self, claim: Claim, seconds: float) -> list[ClaimedTask]:
@@ -185,7 +201,7 @@ class Claims:
         await self._proof.tokens()
         now = self._clock.now()
         try:
-            grants = await self._store.jobs.claim_for_worker(claim.claim, now)
+            grants = await self._grants(claim.claim, now)
         except CommitUnknown as error:
             # Jobs that were claimed, if any, come back when their leases lapse.
             raise StoreUnavailable(f"it is not known what was claimed: {error}") from error
@@ -195,6 +211,77 @@ class Claims:
             (min(each.until for each in grants) - now).total_seconds()
         )
         return _Granted(await self._tasks(claim, grants, now), [each.lease for each in grants])
+
+    async def _grants(self, claim: WorkerClaim, now: datetime) -> list[Grant]:
+        """Jobs of tasks without limits, and of those with limits as many as these let."""
+        limited = self._limited_of(claim)
+        if not limited:
+            return await self._store.jobs.claim_for_worker(claim, now)
+        wanted = claim.task_ids
+        others = claim._replace(but=tuple(limited))
+        has_others = wanted is None or any(id not in limited for id in wanted)
+        # Each kind goes first every second time.
+        self._limited_first = is_first = not self._limited_first or not has_others
+        grants: list[Grant] = []
+        for kind in (is_first, not is_first):
+            left = claim.limit - len(grants)
+            if left and kind:
+                grants += await self._limited_grants(claim._replace(limit=left), limited, now)
+            elif left and has_others:
+                try:
+                    asked = others._replace(limit=left)
+                    grants += await self._store.jobs.claim_for_worker(asked, now)
+                except StoreUnavailable:
+                    if not grants:
+                        raise
+        return grants
+
+    async def _limited_grants(
+        self, claim: WorkerClaim, limited: Mapping[str, TaskLimits], now: datetime
+    ) -> list[Grant]:
+        tasks = tuple(
+            LimitedTask(claim.tenant, id, claim.limit, limited[id]) for id in sorted(limited)
+        )
+        asked = LimitedClaim(tasks, claim.limit, claim.lease, claim.worker_id)
+        found = await self._store.jobs.claim_limited(asked, now)
+        for each in found.hindered:
+            if each.seconds is not None:
+                self._call_later(each)
+        return found.granted
+
+    def _limited_of(self, claim: WorkerClaim) -> dict[str, TaskLimits]:
+        """The tasks with limits that a claim wants."""
+        limited = self._engine.policies.of(claim.tenant).limited
+        if not limited:
+            return {}
+        wanted = claim.task_ids
+        if wanted is not None:
+            return {id: limited[id] for id in wanted if id in limited}
+        known = self._engine.declared_tasks
+        # A worker that takes all tasks takes none that is pushed.
+        return {
+            id: limits
+            for id, limits in limited.items()
+            if (row := known.row(claim.tenant, id)) is None or not row.is_pushed
+        }
+
+    def _call_later(self, hindrance: Hindrance) -> None:
+        """Call a claim when the rate of a task lets another attempt begin."""
+        pair = (hindrance.tenant, hindrance.task_id)
+        if pair not in self._rates:
+            self._rates.add(pair)
+
+            def over() -> None:
+                self._rates.discard(pair)
+                for freed in self._engine.effects.task_freed:
+                    freed(*pair)
+
+            self._clock.call_later((hindrance.seconds or 0.0) + _A_MOMENT, over)
+
+    def _call_limited(self) -> None:
+        """Call the first claims for tasks with limits: some of these may begin."""
+        policies = self._engine.policies
+        self.queue.call_first(lambda claim: bool(policies.of(claim.tenant).limited))
 
     async def _tasks(
         self, claim: Claim, grants: Sequence[Grant], claimed_at: datetime | None = None
@@ -283,9 +370,10 @@ class Claims:
     async def _states(self, grants: Sequence[Grant]) -> dict[str, Held | TenutoError]:
         found: dict[str, Held | TenutoError] = {}
         missing: list[str] = []
-        for instance_id in _by_instance(grants):
+        for instance_id, of_instance in _by_instance(grants).items():
             held = self._engine.turns.at_hand(instance_id)
-            if held is None:
+            # A turn is durable before this process has heard so: one at hand may be behind.
+            if held is None or not held.has_jobs(each.lease.key[1:] for each in of_instance):
                 missing.append(instance_id)
             else:
                 found[instance_id] = held
@@ -297,6 +385,7 @@ class Claims:
     async def _put_back(self, leases: Sequence[Lease]) -> None:
         try:
             await self._store.jobs.put_back(leases)
+            self._engine.effects.freed_elsewhere()
         except StoreUnavailable as error:
             log.warning("claims: %d tasks not put back, leases lapse: %s", len(leases), error)
 

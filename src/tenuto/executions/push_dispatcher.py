@@ -109,6 +109,9 @@ class PushDispatcher:
     async def run(self) -> None:
         """Push until cancelled; an exception that ends it is its `fault`."""
         stop_listening = self._engine.listen(self._heard)
+        effects = self._engine.effects
+        effects.task_freed.append(self._freed)
+        effects.tasks_freed.append(self._look_at_limited)
         loops = Loops(self._clock, Outage(self._clock), self._loop_died)
         loops.start("push", self._run())
         loops.start("push heartbeats", self._heartbeats())
@@ -116,6 +119,8 @@ class PushDispatcher:
             await self._died.wait()
         finally:
             stop_listening()
+            effects.task_freed.remove(self._freed)
+            effects.tasks_freed.remove(self._look_at_limited)
             await loops.stop()
 
     def _loop_died(self, _: str, error: BaseException) -> None:
@@ -191,6 +196,17 @@ class PushDispatcher:
         for job in draft.jobs_offered:
             target = self._targets.get((job.tenant, job.task_id))
             if target is not None:
+                self._call(target)
+
+    def _freed(self, tenant: str, task_id: str) -> None:
+        """Another attempt of a task with limits may begin."""
+        target = self._targets.get((tenant, task_id))
+        if target is not None:
+            self._call(target)
+
+    def _look_at_limited(self) -> None:
+        for target in self._targets.values():
+            if target.task.limits:
                 self._call(target)
 
     def _call(self, target: _Target) -> None:

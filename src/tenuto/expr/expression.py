@@ -17,6 +17,7 @@ from tenuto.expr.parser import parse
 from tenuto.expr.results import leave_measured, set_aside
 from tenuto.expr.syntax import ALL_ROOTS, AnyNode, Member, Node, Path, as_path, children
 from tenuto.expr.values import Operand, Undefined, Value
+from tenuto.model.pauses import between_parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,5 +109,6 @@ def paths_in(node: AnyNode) -> Iterator[Path]:
 
 @kept
 def _compiled(source: str, roots: frozenset[str]) -> Expression:
+    between_parts()
     tree, slots = parse(source, roots)
     return from_tree(source, tree, slots)

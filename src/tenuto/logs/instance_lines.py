@@ -8,10 +8,13 @@ import msgspec
 from msgspec import Struct
 
 from tenuto.engine.turns.draft import Draft
+from tenuto.logs.attempt_lines import attempt_ms
 from tenuto.model.log import LogRow
 from tenuto.model.status import Status
 
 log = logging.getLogger("tenuto.instances")
+
+_FAILURES = frozenset({"NODE_FAILED", "COMPENSATION_FAILED"})
 
 
 def log_instance(draft: Draft) -> None:
@@ -24,8 +27,8 @@ def log_instance(draft: Draft) -> None:
     if not draft.before.version and log.isEnabledFor(logging.DEBUG):
         log.debug("instance started", extra=_about(draft))
     for row in draft.rows:
-        if row.event_type == "NODE_FAILED":
-            log.warning("step failed", extra={**_about(draft), **_of_step(row)})
+        if row.event_type in _FAILURES:
+            log.warning("step failed", extra={**_about(draft), **_of_step(draft, row)})
     state = draft.state
     if state.status is not draft.before.status and state.status.is_final:
         # A line for each instance costs a busy service a tenth of its time.
@@ -44,8 +47,13 @@ def _about(draft: Draft) -> dict[str, object]:
     }
 
 
-def _of_step(row: LogRow) -> dict[str, object]:
-    return {"stepName": row.node_id, "attempt": row.attempt, "errorCode": _code_of(row)}
+def _of_step(draft: Draft, row: LogRow) -> dict[str, object]:
+    return {
+        "stepName": row.node_id,
+        "attempt": row.attempt,
+        "errorCode": _code_of(row),
+        "durationMs": attempt_ms(draft, row),
+    }
 
 
 class _Error(Struct):

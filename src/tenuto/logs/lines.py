@@ -1,5 +1,7 @@
 """Log records as lines, exactly one each: as JSON, or as text for people.
 
+A record of several attempts is one line for each of them.
+
 Logged values come from outside too. A name with a line break must not make a line of its own, and
 an API key in a request must not appear in the log: both are handled here, for all records.
 """
@@ -14,6 +16,7 @@ from typing import Final
 import msgspec
 
 from tenuto.access.redaction import without_secrets
+from tenuto.logs.attempt_lines import json_lines, text_lines
 from tenuto.logs.context import fields_of_context
 from tenuto.model.unsafe_text import escaped_line
 from tenuto.tasks.redactor import without_known_secrets
@@ -43,6 +46,8 @@ class JsonLines(logging.Formatter):
     """One JSON object to a line."""
 
     def format(self, record: logging.LogRecord) -> str:
+        if (attempts := record.__dict__.get("attempts")) is not None:
+            return _safe(json_lines(attempts, _moment(record)))
         said: dict[str, object] = {
             "time": _moment(record),
             "level": record.levelname.lower(),
@@ -61,6 +66,8 @@ class TextLines(logging.Formatter):
     """Time, level and message, then the fields; a stack follows, indented."""
 
     def format(self, record: logging.LogRecord) -> str:
+        if (attempts := record.__dict__.get("attempts")) is not None:
+            return _safe(text_lines(attempts, _moment(record)))
         fields = [f"{name}={value}" for name, value in _fields(record).items()]
         said = f"{record.levelname.lower()} {_cut(record.getMessage())}"
         # Searched as a whole for speed: there is a line for each request.
@@ -71,6 +78,14 @@ class TextLines(logging.Formatter):
             stack = without_known_secrets(stack)
             text += "".join(f"\n    {escaped_line(each)}" for each in stack.splitlines())
         return text
+
+
+def _safe(lines: str) -> str:
+    """Lines of attempts without secrets; searched as a whole for speed."""
+    text = without_known_secrets(str(without_secrets(lines)))
+    if text.replace("\n", "").isprintable():
+        return text
+    return "\n".join(escaped_line(each) for each in text.split("\n"))
 
 
 def _moment(record: logging.LogRecord) -> str:

@@ -22,7 +22,8 @@ from tenuto.metrics.families import (
     histograms,
     of_targets,
 )
-from tenuto.metrics.loop_lag import LoopLag
+from tenuto.metrics.limits import HeldSlots, limits_of, of_limits
+from tenuto.metrics.load import of_load
 from tenuto.metrics.names import Names
 from tenuto.metrics.requests import RequestCounts
 from tenuto.metrics.steps import StepCounts
@@ -48,12 +49,15 @@ class Metrics:
         self._engine = engine
         self._depths: Depths | None = None
         self._schedules: ScheduleNumbers | None = None
+        self._waiting: dict[str, int] = {}
+        """Waiting instances and steps, by the kind of the limit that they wait for."""
+        self._held: list[HeldSlots] = []
+        """Of the tenant that looks."""
         self._looked_at = -LOOK_EVERY
         self._looking = asyncio.Lock()
         self.steps = StepCounts()
-        engine.estimate = self.steps.estimate
+        engine.estimate = self.steps.past.estimate
         self.requests = RequestCounts()
-        self.loop_lag = LoopLag(engine.clock)
         gate = engine.gate
         self.sources: list[Source] = [
             lambda: of_targets(
@@ -67,6 +71,7 @@ class Metrics:
     async def page(self, tenant: str) -> bytes:
         """All metrics as text; workflows and steps of other tenants are `other`."""
         await self._look()
+        self._held = await self._slots_held(tenant)
         registry = CollectorRegistry(auto_describe=False)
         registry.register(_Once(list(self._families(tenant))))
         return generate_latest(registry)
@@ -82,7 +87,21 @@ class Metrics:
             with suppress(TenutoError, TimeoutError):
                 async with asyncio.timeout(_PATIENCE):
                     self._schedules = await store.schedules.numbers(now, _MOST_COUNTED)
+                    if self._engine.limits.is_in_use:
+                        self._waiting = await store.slots.depths(_MOST_COUNTED)
                     self._depths = await store.upkeep.depths(now)
+
+    async def _slots_held(self, tenant: str) -> list[HeldSlots]:
+        """The limits of the service and of a tenant; none where the store does not answer."""
+        named = limits_of(self._engine.limits, self._engine.load, tenant)
+        with suppress(TenutoError, TimeoutError):
+            async with asyncio.timeout(_PATIENCE):
+                counts = await self._engine.store.slots.counts([*named]) if named else {}
+                return [
+                    HeldSlots(each.label, counts.get(key, 0), each.most)
+                    for key, each in named.items()
+                ]
+        return []
 
     def _families(self, tenant: str) -> Iterator[Metric]:
         yield from self._of_instances(tenant)
@@ -90,6 +109,8 @@ class Metrics:
         yield from self._of_requests()
         yield from self._of_quotas(tenant)
         yield from self._of_schedules()
+        yield from of_limits(self._held, self._waiting, self._engine.admissions.waits)
+        yield from of_load(self._engine.load, self._engine.store.retries)
         yield gauge(
             "tenuto_store_up", "Whether the store answered.", float(self._depths is not None)
         )
@@ -107,6 +128,12 @@ class Metrics:
                 ("workflow",),
                 _summed(((name,), getattr(each, word)) for name, _, each in instances),
             )
+        yield histograms(
+            "workflow_execution_time_seconds",
+            "Seconds from the start of an instance to its end, its waits included.",
+            ("workflow",),
+            _merged_by_workflow(self.steps.execution_seconds, tenant),
+        )
         yield histograms(
             "workflow_step_execution_time_seconds",
             "Seconds from the beginning of an attempt to its end.",
@@ -153,7 +180,7 @@ class Metrics:
         yield gauge(
             "tenuto_loop_lag_seconds",
             "The longest that the event loop was late since the last look.",
-            self.loop_lag.take(),
+            engine.load.pressure.take_lag(),
         )
 
     def _of_quotas(self, tenant: str) -> Iterator[Metric]:
@@ -263,6 +290,12 @@ def _merged(measured: Names[Histogram], tenant: str) -> list[tuple[tuple[str, ..
     for workflow, step, each in measured.seen_by(tenant):
         merged.setdefault((workflow, step), Histogram()).include(each)
     return list(merged.items())
+
+
+def _merged_by_workflow(
+    measured: Names[Histogram], tenant: str
+) -> list[tuple[tuple[str, ...], Histogram]]:
+    return [((workflow,), each) for (workflow, _), each in _merged(measured, tenant)]
 
 
 class _Once(Collector):

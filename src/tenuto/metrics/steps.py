@@ -5,7 +5,7 @@ from __future__ import annotations
 from tenuto.engine.meters import Histogram
 from tenuto.engine.turns.draft import Draft
 from tenuto.metrics.names import Named, Names
-from tenuto.model.causes import Estimate
+from tenuto.metrics.past import PastTimes
 from tenuto.model.durations import epoch_ms
 from tenuto.model.effects import StartAttempt
 from tenuto.model.ids import NodeKey
@@ -13,8 +13,6 @@ from tenuto.model.log import LogRow
 from tenuto.model.status import Status
 from tenuto.model.test_run import is_test_run
 
-_ENOUGH = 20
-"""So many attempts tell how long the next one takes."""
 ENDS = frozenset({"NODE_COMPLETED", "NODE_FAILED"})
 
 
@@ -45,7 +43,10 @@ class StepCounts:
         """Durations of attempts from when they began; where that is unknown, from their order."""
         self.queue_seconds = Names(Histogram)
         """Times between the order of attempts and when they began."""
+        self.execution_seconds = Names(Histogram)
+        """Times between the start of instances and their end, their waits included."""
         self.failures = Names(Count)
+        self.past = PastTimes()
         self.attempts = 0
         """Ordered attempts, run here or elsewhere."""
 
@@ -62,18 +63,15 @@ class StepCounts:
             self.instances[Named(tenant, workflow)].started += 1
         if draft.state.status is not draft.before.status and draft.state.status.is_final:
             self._ended(self.instances[Named(tenant, workflow)], draft.state.status)
+            took = epoch_ms(draft.state.completed_at or draft.state.created_at)
+            took -= epoch_ms(draft.state.created_at)
+            self.execution_seconds[Named(tenant, workflow)].add(max(took, 0) / 1000)
+        self.past.admitted(draft, tenant, workflow)
         for row in rows:
             if row.event_type in ENDS:
                 self._step(draft, row, Named(tenant, workflow, row.node_id or ""))
-
-    def estimate(self, tenant: str, workflow: str, step: str) -> Estimate | None:
-        """How long attempts of a step ran; None if there were fewer than twenty."""
-        found = self.seconds.get(Named(tenant, workflow, step))
-        count = 0 if found is None else sum(found.counts)
-        if found is None or count < _ENOUGH:
-            return None
-        p50, p90 = (round(found.quantile(part) * 1000) for part in (0.5, 0.9))
-        return Estimate(p50=p50, p90=p90, count=count)
+            elif row.event_type == "MUTEX_GRANTED":
+                self.past.waited(draft, row, Named(tenant, workflow, row.node_id or ""))
 
     def _ended(self, ends: Ends, status: Status) -> None:
         if status is Status.COMPLETED:
@@ -88,13 +86,17 @@ class StepCounts:
             self.failures[name].count += 1
         since = began(draft, row)
         if since is None:
+            self.past.waited(draft, row, name)
             return
         took = max(row.at_ms - since, 0)
         node = draft.state.nodes.get(NodeKey(row.node_id or "", row.iteration))
         if node is not None and node.attempt == row.attempt and node.execution_time is not None:
             self.queue_seconds[name].add((node.queue_time or 0) / 1000)
+            self.past.add("queue", name, node.queue_time or 0)
             took = min(node.execution_time, took)
         self.seconds[name].add(took / 1000)
+        is_child = node is not None and node.child_id is not None
+        self.past.add("child" if is_child else "attempt", name, took)
 
 
 def began(draft: Draft, row: LogRow) -> int | None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Literal
+from typing import Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
 from tenuto.model.json import Object
+from tenuto.model.lengths import length
 from tenuto.model.status import Status
 
 
@@ -32,10 +33,12 @@ class CauseKind(StrEnum):
     BREAKER = "breaker"
     """The circuit breaker of a step's push target, host or data source is open."""
     RATE_LIMIT = "rate-limit"
-    """A step's request waits until the rate of its host or data source allows it."""
+    """A step's request waits until the rate of its host or data source allows it, or its attempt
+    until that of its task does."""
     SLOT = "slot"
     """A limit that counts the instance is full; or a step's request waits for one of those
-    to its host or data source to end, or its attempt for a process of the sandbox, or a thread."""
+    to its host or data source to end, or its attempt for another one of its task to end, for a
+    process of the sandbox, or for a thread."""
     RUNNING = "running"
     """A step's task runs."""
     STOPPING = "stopping"
@@ -67,14 +70,26 @@ class CauseKind(StrEnum):
     CANCELLED = "cancelled"
 
 
+_SHORTEST_MS = 95
+"""Below it a length rounds to less than 0.1 s."""
+Past: TypeAlias = Literal["attempt", "queue", "wait", "mutex", "child", "slot"]
+"""What earlier ones were timed: an attempt, its way to its beginning, a wait for an event or a
+decision, for a mutex, a child, and the queue of instances."""
+
+
 class Estimate(Struct, frozen=True, gc=False, kw_only=True):
-    """How long earlier attempts of a step ran: half of them, and nine of ten, at most so long."""
+    """How long earlier ones took: half of them, and nine of ten, at most so long."""
 
     p50: int
     p90: int
     """Milliseconds."""
     count: int
-    """How many attempts it is made from."""
+    """How many it is made from."""
+
+    def __str__(self) -> str:
+        if self.p50 < _SHORTEST_MS:
+            return "usually less than 0.1 s"
+        return f"usually {length(timedelta(milliseconds=self.p50))}"
 
 
 class Breaker(Struct, frozen=True, gc=False, kw_only=True):
@@ -95,8 +110,54 @@ class RequestWait(Struct, frozen=True, gc=False, kw_only=True):
     until: datetime | None = None
 
 
+class ProcessBound(Struct, frozen=True, gc=False, kw_only=True):
+    """A bound on attempts in one process that is reached."""
+
+    task_id: str | None = None
+    """The task that it is for; None: all attempts of the process."""
+    held: int
+    most: int
+
+
+class TaskLimit(Struct, frozen=True, gc=False, kw_only=True):
+    """A limit of a task that holds back its attempts."""
+
+    obstacle: Literal["concurrency", "rate"]
+    held: int
+    """Attempts of the task that are under way."""
+    most: float
+    """How many may be; of a rate, how many may begin in a second."""
+    holders: tuple[TaskHolder, ...] = ()
+    """Some of the attempts that are under way."""
+    until: datetime | None = None
+
+
+class TaskHolder(NamedTuple):
+    """An attempt that counts for a limit of its task."""
+
+    instance_id: str
+    step_id: str
+    by: str
+    """The process or the worker that has it."""
+
+
+class Holder(Struct, frozen=True, gc=False, kw_only=True):
+    """An instance that holds a slot, or a step of one that has a mutex."""
+
+    instance_id: str
+    step_id: str = ""
+    iteration: str = ""
+    since: datetime | None = None
+
+    def __str__(self) -> str:
+        if not self.step_id:
+            return self.instance_id
+        place = f"{self.step_id}[{self.iteration}]" if self.iteration else self.step_id
+        return f"{place} of {self.instance_id}"
+
+
 class Queued(Struct, frozen=True, gc=False, kw_only=True):
-    """What an instance that has no slot waits for."""
+    """What an instance that has no slot waits for, or a step that has no mutex."""
 
     since: datetime
     limit: str
@@ -106,9 +167,15 @@ class Queued(Struct, frozen=True, gc=False, kw_only=True):
     place: int = 1
     length: int = 1
     """Its place among those of its tenant that wait for the limit, and how many these are."""
-    holders: tuple[str, ...] = ()
-    """Some of the instances that hold a slot of the limit, the oldest first."""
+    holders: tuple[Holder, ...] = ()
+    """Some of those that hold a slot of the limit, the oldest first."""
     is_on_hold: bool = False
+    per: timedelta | None = None
+    """Where the limit is a rate: its time; `held` have begun within it."""
+    until: datetime | None = None
+    """When the next one may begin, where that is a matter of time."""
+    why: str = ""
+    """Why the limit is what it is, where it follows the load."""
 
 
 class Cause(Struct, frozen=True, gc=False, kw_only=True):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable
 from datetime import datetime
-from typing import NamedTuple, TypeVar
+from types import UnionType
+from typing import NamedTuple, TypeVar, get_args
 
 import msgspec
 
@@ -99,21 +100,48 @@ def within(number: int, name: str, least: int, most: int) -> int:
 
 
 def converted(given: object, kind: type[T], message: str, *, code: str = _WRONG_FIELD) -> T:
-    """`given` as a `kind`; InvalidInput with `message` where it is something else.
+    """`given` as a `kind`; InvalidInput with `message` and all problems where it is something else.
 
     Type checkers say the same to a program that uses them.
     """
     try:
-        return msgspec.convert(msgspec.to_builtins(given, builtin_types=(datetime,)), kind)
+        value = msgspec.to_builtins(given, builtin_types=(datetime,))
     except (msgspec.MsgspecError, TypeError, ValueError) as error:
-        text, _, place = str(error).partition(" - at `$")
-        problem = Problem(
-            code=code,
-            path=f"${place.removesuffix('`')}",
-            message=text[:1].lower() + text[1:],
-            advice="Correct the value.",
-        )
-        raise InvalidInput(message, [problem]) from error
+        raise InvalidInput(message, [_not_fitting(error, "$", code)]) from error
+    try:
+        return msgspec.convert(value, kind)
+    except (msgspec.MsgspecError, TypeError, ValueError) as error:
+        raise InvalidInput(message, _all_not_fitting(value, kind, error, "$", code)) from error
+
+
+def _all_not_fitting(
+    value: object, kind: object, first: Exception, path: str, code: str
+) -> list[Problem]:
+    """Field by field, also of structs in it: msgspec itself stops at the first."""
+    kinds = get_args(kind) if isinstance(kind, UnionType) else (kind,)
+    types = [each for each in kinds if isinstance(each, type)]
+    struct = next((each for each in types if issubclass(each, msgspec.Struct)), None)
+    found: list[Problem] = []
+    if isinstance(value, dict) and struct is not None:
+        for field in msgspec.structs.fields(struct):
+            name = field.encode_name
+            try:
+                if name in value:
+                    msgspec.convert(value[name], field.type)
+            except (msgspec.MsgspecError, TypeError, ValueError) as error:
+                at = f"{path}.{name}"
+                found += _all_not_fitting(value[name], field.type, error, at, code)
+    return found or [_not_fitting(first, path, code)]
+
+
+def _not_fitting(error: Exception, path: str, code: str) -> Problem:
+    text, _, place = str(error).partition(" - at `$")
+    return Problem(
+        code=code,
+        path=f"{path}{place.removesuffix('`')}",
+        message=text[:1].lower() + text[1:],
+        advice="Correct the value.",
+    )
 
 
 def aware(moment: datetime | None, name: str) -> datetime | None:

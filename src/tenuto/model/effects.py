@@ -165,6 +165,8 @@ class AskSlot(Struct, frozen=True, gc=False, kw_only=True):
     """What the instance asks for; None: a step asks for the mutex `mutex`."""
     is_woken: bool = False
     """Whether the instance has run before: then it goes before those that have not."""
+    is_taken: bool = False
+    """Whether the instance has it already, since there was room."""
     node: str = ""
     iteration: str = ""
     mutex: str = ""

@@ -92,12 +92,6 @@ class InvalidInput(_WithProblems):
     code = "TEN-2000"
 
 
-class NotAvailable(_WithProblems):
-    """The definition is valid, but uses something this version does not run."""
-
-    code = "TEN-1900"
-
-
 class NotFound(TenutoError):
     """The instance, definition or other record does not exist."""
 

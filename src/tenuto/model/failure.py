@@ -40,6 +40,7 @@ INVALID_OUTPUT = "INVALID_OUTPUT"
 CHILD_FAILED = "CHILD_FAILED"
 CHILD_CANCELLED = "CHILD_CANCELLED"
 CHILD_DEPTH = "CHILD_DEPTH"
+SLOT_DEADLOCK = "SLOT_DEADLOCK"
 TOO_MANY_DESCENDANTS = "TOO_MANY_DESCENDANTS"
 INVALID_EVENT = "INVALID_EVENT"
 CHILD_NOT_UNDONE = "CHILD_NOT_UNDONE"
@@ -107,8 +108,9 @@ class LastError(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True,
     attempt: int = 1
 
 
-Source = Literal["API", "EVENT", "TIMEOUT", "PARENT", "COLLAPSED", "REJECTED"]
-"""COLLAPSED: another instance with the same key took its place; REJECTED: its limit was full."""
+Source = Literal["API", "EVENT", "TIMEOUT", "PARENT", "COLLAPSED", "REJECTED", "DEADLOCK"]
+"""COLLAPSED: another instance with the same key took its place; REJECTED: its limit was full;
+DEADLOCK: every slot of its limit was held by instances that wait for such as it."""
 
 
 class Cancellation(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"):

@@ -33,6 +33,8 @@ class Parent(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True, re
     """How many instances are above: 1 for a child of the root."""
     mutexes: tuple[str, ...] = ()
     """The mutexes that the steps around it have."""
+    slots: tuple[str, ...] = ()
+    """The instances above it that have slots, or ask for them."""
 
 
 def origin_of(id: str, parent: Parent | None, origin: str | None) -> str:

@@ -368,6 +368,25 @@ class Concurrency(Struct, frozen=True, kw_only=True):
     on_full: OnFull = "queue"
 
 
+class Debounce(Struct, frozen=True, kw_only=True):
+    """Starts with the same key within `period` become one: the newest, once none has followed."""
+
+    period: timedelta
+    key: str | None = None
+    """A template that gives the key; None: all starts count together."""
+    max: timedelta | None = None
+    """The longest time from the first start until one begins; None: any."""
+
+
+class Rate(Struct, frozen=True, kw_only=True):
+    """At most `limit` instances with the same key begin within any time of the length `per`."""
+
+    limit: int
+    per: timedelta
+    key: str | None = None
+    """A template that gives the key; None: all instances count together."""
+
+
 class Options(Struct, frozen=True, kw_only=True):
     """Settings of a whole definition."""
 
@@ -379,6 +398,8 @@ class Options(Struct, frozen=True, kw_only=True):
     cancel_grace: timedelta = DEFAULT_CANCEL_GRACE
     retry: RetryPolicy | None = None
     concurrency: Concurrency | None = None
+    debounce: Debounce | None = None
+    rate: Rate | None = None
     retention: Duration | None = None
     searchable: tuple[str, ...] = ()
     encrypt: JSON = None

@@ -199,6 +199,8 @@ class ChildReported(Struct, frozen=True, gc=False, kw_only=True, tag="child-repo
     """Whether a retry with another child makes sense."""
     reason: str | None = None
     """Why it was cancelled."""
+    is_deadlock: bool = False
+    """Whether it was, since every slot of its limit was held by such as wait for it."""
     can_be_undone: bool = False
     """Whether it has completed steps that could be undone."""
 
@@ -289,6 +291,8 @@ class Admitted(Struct, frozen=True, gc=False, kw_only=True, tag="admitted"):
     """Which request was granted."""
     node: str = ""
     iteration: str = ""
+    at: datetime | UnsetType = UNSET
+    """When it was granted, of a request that has a rate."""
 
 
 class CompensationRetryAsked(

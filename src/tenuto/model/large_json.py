@@ -16,9 +16,13 @@ from typing import Final, NamedTuple, cast
 import msgspec
 
 from tenuto.model.json import JSON, Object
+from tenuto.model.pauses import between_parts
 
-PIECE: Final = 32_768
-"""The most bytes that are decoded at once, but for a single text or number: half a millisecond."""
+LARGE: Final = 32_768
+"""A text with more bytes is decoded in pieces."""
+PIECE: Final = 8_192
+"""The most bytes of a piece, but for a single text or number: a tenth of a millisecond, for which
+every other thread waits, each time that it needs the lock."""
 _MOST_SCANNED: Final = 4
 """Where more bytes than so many times the text would be looked at, it is decoded in one call."""
 _MOST_DEPTH: Final = 200
@@ -37,16 +41,20 @@ _encode = msgspec.json.Encoder().encode
 
 def decode(text: bytes, piece: int = PIECE) -> JSON:
     """What `msgspec.json.decode` makes of a text, with its errors."""
-    return _decode(text) if len(text) <= piece else _Reader(text, piece).read()
+    return _decode(text) if _is_small(text, piece) else _Reader(text, piece).read()
 
 
 def decode_strictly(text: bytes, piece: int = PIECE) -> tuple[JSON, str | None]:
     """The same, and a key that an object in it has twice."""
-    if len(text) > piece:
+    if not _is_small(text, piece):
         reader = _Reader(text, piece, is_strict=True)
         return reader.read(), reader.twice
     value: JSON = _decode(text)
     return value, _key_there_twice(text, value)
+
+
+def _is_small(text: bytes, piece: int) -> bool:
+    return len(text) <= (LARGE if piece == PIECE else piece)
 
 
 def _key_there_twice(text: bytes, value: JSON) -> str | None:
@@ -132,6 +140,7 @@ class _Reader:
         root = self._enter(at)
         at, is_new = at + 1, True
         while self._open:
+            between_parts()
             if (comma := self._guessed(at)) >= 0:
                 at, is_new = comma + 1, False
                 continue

@@ -24,13 +24,14 @@ OF_NODES: Final = tuple(
     )
 )
 
-_STATUS_ENTRIES: Final = frozenset({"STATUS_CHANGED", "COMPENSATION_ENDED"})
+_OF_THE_WHOLE: Final = frozenset({"STATUS_CHANGED", "COMPENSATION_ENDED", "TIMER_FIRED"})
+"""The types of entries that may change the instance as a whole; of timers, those of SLAs do."""
 _OF_SLA: Final = b'"kind":"sla-'
 
 
 def level_of(rows: Iterable[LogRow]) -> Literal[1, 2]:
     """1 if entries change the instance as a whole; 2 if they concern single nodes only."""
     for row in rows:
-        if row[1] in _STATUS_ENTRIES or (row[1] == "TIMER_FIRED" and _OF_SLA in (row[7] or b"")):
+        if row[1] in _OF_THE_WHOLE and (row[1] != "TIMER_FIRED" or _OF_SLA in (row[7] or b"")):
             return 1
     return 2

@@ -43,6 +43,6 @@ def _spelled(value: object) -> JSON:
         return iso(value)
     if isinstance(value, dict):
         return {name: _spelled(each) for name, each in value.items()}
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return [_spelled(each) for each in value]
     return cast("JSON", value)

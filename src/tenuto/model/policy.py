@@ -11,6 +11,7 @@ from msgspec import Struct
 from tenuto.model.failure import Failure
 from tenuto.model.json import JSON
 from tenuto.model.slots import SlotRules
+from tenuto.model.task_definition import TaskLimits
 from tenuto.model.working_time import Span, WorkingCalendar, WorkingDuration
 
 
@@ -54,6 +55,8 @@ class TaskPolicy(Struct, frozen=True, kw_only=True):
     heartbeat_timeout: timedelta | None = None
     check_input: Check | None = None
     check_output: Check | None = None
+    limits: TaskLimits | None = None
+    """How many of its attempts run at once, and begin in a second; None: any number."""
     version: str | None = None
     """Which declaration of a tenant it comes from; None: no tenant has declared the task."""
 
@@ -70,6 +73,8 @@ class Policies(Struct, frozen=True, kw_only=True):
     """The calendars of the tenant, by id; it never changes."""
     version: str = ""
     """A digest of what a tenant has declared, tasks and calendars; empty where nothing is."""
+    limited: Mapping[str, TaskLimits] = {}
+    """The tasks that have limits, by id; it never changes."""
     slots: SlotRules | None = None
     """None: no limit counts instances of the tenant, beside those that definitions set."""
 
@@ -136,7 +141,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     context_bytes: int = 16_000_000
     log_entries: int = 1_000_000
     loop_items: int = 100_000
-    max_descendants: int = 10_000
+    max_descendants: int = 100_000
     """The most instances at once that one instance has led to: as children and their children, or
     by events. A further one is cut (`TOO_MANY_DESCENDANTS`)."""
 

@@ -14,6 +14,7 @@ from typing import Annotated, Literal, TypeAlias
 from msgspec import Meta, Struct
 
 from tenuto.model.durations import epoch_ms, parse_duration
+from tenuto.model.load import ResourceBasedLimits
 
 OnFull: TypeAlias = Literal["queue", "reject", "replace-oldest", "keep-newest"]
 """What becomes of a start that finds its own limit full."""
@@ -31,6 +32,25 @@ TIMEOUT_AT = "timeoutAt"
 """The name in `system` of the moment at which `options.timeout` ends one that has waited."""
 
 
+class Debounced(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How starts with one key become one."""
+
+    key: str = ""
+    period: int
+    """Milliseconds without another start after which the newest begins."""
+    max: int | None = None
+    """Milliseconds after the first start at which the newest begins at the latest."""
+
+
+class Paced(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How many instances with one key begin in a time."""
+
+    key: str = ""
+    limit: int
+    per: int
+    """Milliseconds."""
+
+
 class SlotRequest(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What an instance asks for, and whether it has it; in its log as `system.slot`."""
 
@@ -46,6 +66,21 @@ class SlotRequest(Struct, frozen=True, kw_only=True, omit_defaults=True):
     keeps: bool = False
     """Whether it keeps the slot while it only waits."""
     on_full: OnFull = "queue"
+    priority: int | None = None
+    """Of a first request: the priority that rules of the queue give it."""
+    is_on_hold: bool = False
+    """Of a first request: whether rules of the queue hold it back until it is released."""
+    debounce: Debounced | None = None
+    """Of a first request: the value of `options.debounce`."""
+    rate: Paced | None = None
+    """Of a first request: the value of `options.rate`."""
+    granted_at: datetime | None = None
+    """Of one with a rate: the moment at which it counts as begun."""
+
+    @property
+    def is_held_up(self) -> bool:
+        """Whether more than room under limits is needed, which only a pass of admission finds."""
+        return self.is_on_hold or self.debounce is not None or self.rate is not None
 
 
 Most: TypeAlias = Annotated[int, Meta(ge=0, le=MOST_AT_ONCE)]
@@ -81,14 +116,35 @@ class ConcurrencyConfig(
     tenant_limits: Mapping[str, Most] = {}
     workflow_type_limits: Mapping[str, Most] = {}
     user_limits: Mapping[str, Most] = {}
+    resource_based_limits: ResourceBasedLimits | None = None
     queue: QueueConfig = QueueConfig()
 
     @property
     def has_limits(self) -> bool:
         """Whether any limit is set."""
-        return self.global_max_concurrent is not None or bool(
+        return self.is_global or bool(
             self.tenant_limits or self.workflow_type_limits or self.user_limits
         )
+
+    @property
+    def is_adaptive(self) -> bool:
+        """Whether the limit of all instances follows the load."""
+        return self.resource_based_limits is not None and self.resource_based_limits.enabled
+
+    @property
+    def is_global(self) -> bool:
+        """Whether there is a limit of all instances."""
+        return self.global_max_concurrent is not None or self.is_adaptive
+
+
+class QueueRule(Struct, frozen=True, kw_only=True):
+    """What becomes of requests of instances for which an expression is true."""
+
+    id: str
+    when: str
+    """Sees `ctx.input` and `workflow`."""
+    priority: int | None = None
+    hold: bool = False
 
 
 class SlotRules(Struct, frozen=True, kw_only=True):
@@ -97,6 +153,12 @@ class SlotRules(Struct, frozen=True, kw_only=True):
     order: QueueOrder = "fifo"
     aging_ms: int = 60_000
     """Milliseconds of waiting that count as much as one step of priority."""
+    has_room: bool = False
+    """Whether the instance that starts takes its slot at once."""
+    is_counted: bool = True
+    """Whether limits of the service or the tenant count its instances."""
+    rules: tuple[QueueRule, ...] = ()
+    """Rules of the tenant's queue; of several that match, a later one overrides an earlier one."""
 
 
 def type_key(tenant: str, definition_id: str) -> str:
@@ -114,6 +176,21 @@ def user_key(tenant: str, user: str) -> str:
 def own_key(tenant: str, definition_id: str, value: str) -> str:
     """The key of `options.concurrency`."""
     return f"key:{tenant}/{definition_id}/{value}"
+
+
+DEBOUNCE, RATE = "debounce:", "rate:"
+"""How keys of `options.debounce` and `options.rate` begin."""
+PACES = (DEBOUNCE, RATE)
+
+
+def rate_key(tenant: str, definition_id: str, value: str) -> str:
+    """The key of `options.rate`."""
+    return f"{RATE}{tenant}/{definition_id}/{value}"
+
+
+def debounce_key(tenant: str, definition_id: str, value: str) -> str:
+    """The key of `options.debounce`."""
+    return f"{DEBOUNCE}{tenant}/{definition_id}/{value}"
 
 
 def mutex_key(tenant: str, value: str) -> str:

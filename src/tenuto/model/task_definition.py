@@ -10,11 +10,28 @@ from tenuto.model.json import JSON, Body
 
 
 class TaskLimits(Body, frozen=True, kw_only=True):
-    """Rate limits of an address, for all processes together."""
+    """How much of a task, of a host or of a data source is done at once, by all processes together.
+
+    Those of a task count its attempts, wherever they run, and hold for each tenant by itself.
+    """
 
     concurrency: Annotated[int, Meta(ge=1, le=10_000)] | None = None
-    """The most concurrent requests."""
+    """The most that are under way at once."""
     rate_per_second: Annotated[float, Meta(gt=0, le=100_000)] | None = None
+    """The most that begin in a second; after a rest, those of one second may begin at once."""
+
+    def __bool__(self) -> bool:
+        """Whether anything is limited."""
+        return self.concurrency is not None or self.rate_per_second is not None
+
+    def over(self, other: TaskLimits) -> TaskLimits:
+        """Those of this one, and where it sets none, those of the other."""
+        rate = other.rate_per_second if self.rate_per_second is None else self.rate_per_second
+        concurrency = other.concurrency if self.concurrency is None else self.concurrency
+        return TaskLimits(concurrency=concurrency, rate_per_second=rate)
+
+
+NO_LIMITS = TaskLimits()
 
 
 class BreakerPolicy(Body, frozen=True, kw_only=True):
@@ -34,10 +51,11 @@ class TaskSettings(Body, frozen=True, kw_only=True):
     heartbeat_timeout: str | float | None = None
     input_schema: dict[str, JSON] | None = None
     """In code: made from the types of its parameters."""
+    limits: TaskLimits | None = None
 
     @property
     def policy(self) -> tuple[object, ...]:
-        return (self.retry, self.timeout, self.heartbeat_timeout, self.input_schema)
+        return (self.retry, self.timeout, self.heartbeat_timeout, self.input_schema, self.limits)
 
 
 class WorkerTask(TaskSettings, frozen=True, kw_only=True):
@@ -73,7 +91,8 @@ class TaskDefinition(Body, frozen=True, kw_only=True):
     """As in a step; like the time-outs a default for steps that set none."""
     timeout: str | float | None = None
     heartbeat_timeout: str | float | None = None
-    limits: TaskLimits = TaskLimits()
+    limits: TaskLimits = NO_LIMITS
+    """Of its attempts, whether claimed by workers, sent to an address, or run by the service."""
     breaker: BreakerPolicy = BreakerPolicy()
     registered: tuple[Registration, ...] = ()
     """The settings in the code of workers, the newest first: that one is in force where neither the

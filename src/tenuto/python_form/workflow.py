@@ -15,6 +15,7 @@ from tenuto.definition import Checked, check
 from tenuto.definition.settings import RETRY
 from tenuto.model.errors import InvalidDefinition, Problem, TenutoError
 from tenuto.model.json import JSON, Object
+from tenuto.model.slots import OnFull
 from tenuto.python_form.description import Described, NotYet, describe
 from tenuto.python_form.events import EventRule
 from tenuto.python_form.lengths import length
@@ -48,6 +49,8 @@ class Heading(Struct, frozen=True, kw_only=True, eq=False):
     retry: Retry | None = None
     timeout: Length | None = None
     options: Mapping[str, JSON] | None = None
+    singleton: bool | str = False
+    on_full: OnFull | None = None
     cron: str | None = None
     timezone: str | None = None
     calendar: str | None = None
@@ -185,11 +188,9 @@ class WorkflowFunction(Generic[P, R_co]):
     def check(self) -> Checked:
         """The problems that the compiler finds, each with its line."""
         found = check(self.definition())
-        of_schedule = self._schedule_problems()
-        problems = (*self.located((*found.problems, *of_schedule)), *self.described.warnings)
-        return replace(
-            found, problems=problems, definition=None if of_schedule else found.definition
-        )
+        more = (*self._schedule_problems(), *self._singleton_problems())
+        problems = (*self.located((*found.problems, *more)), *self.described.warnings)
+        return replace(found, problems=problems, definition=None if more else found.definition)
 
     def refuse_bad_times(self) -> None:
         """InvalidDefinition where its schedule cannot be one, whatever is saved."""
@@ -211,6 +212,21 @@ class WorkflowFunction(Generic[P, R_co]):
             )
             for name in given
         )
+
+    def _singleton_problems(self) -> tuple[Problem, ...]:
+        """What is wrong with its arguments `singleton` and `on_full`."""
+        heading = self._heading
+        singleton: object = heading.singleton
+        if not isinstance(singleton, (bool, str)):
+            message = f"`singleton` is {singleton!r}"
+            return (_bad_argument("singleton", message, "Write True, or a template as text."),)
+        if heading.singleton is not False and "concurrency" in (heading.options or {}):
+            message = "`singleton` is a limit of one, and `options` has `concurrency`"
+            return (_bad_argument("singleton", message, "Leave one of them out."),)
+        if heading.singleton is False and heading.on_full is not None:
+            message = "`on_full` is that of a singleton, and it is none"
+            return (_bad_argument("on_full", message, "Add `singleton=True`, or leave it out."),)
+        return ()
 
     def located(self, problems: Iterable[Problem]) -> tuple[Problem, ...]:
         """Problems of its document, each with its line."""
@@ -236,6 +252,10 @@ class WorkflowFunction(Generic[P, R_co]):
             options["retry"] = RETRY.write(self._heading.retry.policy)
         if self._heading.timeout is not None:
             options["timeout"] = str(length(self._heading.timeout))
+        if (singleton := self._heading.singleton) is not False:
+            key: Object = {"key": singleton} if isinstance(singleton, str) else {}
+            full = self._heading.on_full or "reject"
+            options["concurrency"] = {"limit": 1, **key, "holdWhileWaiting": True, "onFull": full}
         return options | dict(self._heading.options or {})
 
 
@@ -262,6 +282,8 @@ def workflow(
     retry: Retry | None = None,
     timeout: Length | None = None,
     options: Mapping[str, JSON] | None = None,
+    singleton: bool | str = False,
+    on_full: OnFull | None = None,
     cron: str | None = None,
     timezone: str | None = None,
     calendar: str | None = None,
@@ -280,6 +302,8 @@ def workflow(  # noqa: PLR0913 - one for each thing that can be said
     retry: Retry | None = None,
     timeout: Length | None = None,
     options: Mapping[str, JSON] | None = None,
+    singleton: bool | str = False,
+    on_full: OnFull | None = None,
     cron: str | None = None,
     timezone: str | None = None,
     calendar: str | None = None,
@@ -287,9 +311,12 @@ def workflow(  # noqa: PLR0913 - one for each thing that can be said
     """Make a function the description of a workflow: `@workflow`, or `@workflow("order", …)`.
 
     `on` are events that start it, `cancel_on` those that cancel it; `options` are the other fields
-    of a definition, as in JSON. With `cron` it is started at these times of a `timezone`, UTC by
-    default, in working time of a business `calendar`: a schedule, which is saved with it, and
-    removed when it is saved without `cron`.
+    of a definition, as in JSON. A `singleton` has one instance at a time that has not ended; with a
+    template, such as `"{{ctx.input.customerId}}"`, one for each value. `on_full` is what becomes of
+    another start: `reject` (the default), `queue`, `replace-oldest` or `keep-newest`. Both stand
+    for `options={"concurrency": {"limit": 1, …}}`. With `cron` it is started at these times of a
+    `timezone`, UTC by default, in working time of a business `calendar`: a schedule, which is saved
+    with it, and removed when it is saved without `cron`.
     """
     around = names_around(1)
     heading = Heading(
@@ -302,6 +329,8 @@ def workflow(  # noqa: PLR0913 - one for each thing that can be said
         retry=retry,
         timeout=timeout,
         options=options,
+        singleton=singleton,
+        on_full=on_full,
         cron=cron,
         timezone=timezone,
         calendar=calendar,
@@ -320,6 +349,10 @@ def _fault_of(fn: Callable[..., Any]) -> InvalidDefinition | None:
             raise
         return error
     return None
+
+
+def _bad_argument(name: str, message: str, advice: str) -> Problem:
+    return Problem(code=BAD_OPTION, path=f"$.{name}", message=message, advice=advice)
 
 
 def _rules(events: Events) -> Iterable[EventRule]:

@@ -226,6 +226,11 @@ def update_columns(id: str, update: InstanceUpdate) -> UpdateColumns:
     )
 
 
+def move_columns(update: UpdateColumns) -> tuple[str | int | bytes | None, ...]:
+    """The columns of an update that keeps the status."""
+    return (*update[:1], *update[2:4], *update[5:])
+
+
 def updated(columns: InstanceColumns, update: UpdateColumns) -> InstanceColumns:
     return columns._replace(
         status=update.status,

@@ -47,11 +47,20 @@ tenant, name, sealed, destinations, changed_at, changed_by
 -- fragment: slot_columns
 -- A slot that is held or waited for.
 instance_id, node, iteration, tenant, definition_id, keys, own_key, own_limit, on_full, number,
-    rank_class, rank, priority, deadline, asked_at, state, blocked_on, held_at
+    rank_class, rank, priority, deadline, asked_at, pace, above, state, blocked_on,
+    held_at
+
+-- fragment: queue_rule_columns
+-- A rule of a tenant's queue.
+tenant, id, expression, priority, is_hold, note, created_at, created_by
 
 -- fragment: concurrency_columns
 -- The limits of the service, or of a tenant.
 tenant, document, version, changed_at, changed_by
+
+-- fragment: load_report_columns
+-- What a process asks the limit of all instances to be.
+tenant, process_id, asked, loop_lag_ms, commit_ms, memory_percent, reason, at_ms
 
 -- fragment: instance_columns
 -- An instance.
@@ -94,7 +103,8 @@ tenant, id, pattern, payload, received_at, timestamp, correlation_id, content_ha
 
 -- fragment: job_columns
 -- A job as it is offered.
-instance_id, node, iteration, attempt, task_id, offered_at, tenant, timeout, silence, is_called_off
+instance_id, node, iteration, attempt, task_id, offered_at, tenant, timeout, silence, is_called_off,
+is_limited
 
 -- fragment: dead_letter_columns
 -- A dead letter.

@@ -25,6 +25,7 @@ class JobColumns(NamedTuple):
     silence: int | None
     """Milliseconds that a worker may take, and may go without a heartbeat."""
     is_called_off: bool
+    is_limited: bool
 
 
 def job_columns(job: JobRow) -> JobColumns:
@@ -37,6 +38,7 @@ def job_columns(job: JobRow) -> JobColumns:
         job.timeout // _MILLISECOND,
         None if silence is None else silence // _MILLISECOND,
         job.is_cancelled,
+        job.is_limited,
     )
 
 

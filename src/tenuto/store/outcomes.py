@@ -11,6 +11,7 @@ from tenuto.store.parts.turns import EventResult, InstanceWrite, Outcome, Turn, 
 WON = WriteResult(Outcome.WON)
 LOST = WriteResult(Outcome.LOST)
 REMOVED = WriteResult(Outcome.REMOVED)
+FULL = WriteResult(Outcome.FULL)
 
 Outcomes = dict[str, WriteResult]
 UsedKeys = dict[tuple[str, str], tuple[str, bytes]]
@@ -31,9 +32,12 @@ def key_taken(write: InstanceWrite, used: UsedKeys) -> WriteResult | None:
 def settled_loser(write: InstanceWrite, *, is_there: bool) -> WriteResult:
     """The outcome of a write that did not win in a turn which was committed before.
 
-    A start whose instance does not exist did not lose to another: its definition was removed.
+    A start whose instance does not exist did not lose to another: its definition was removed, or
+    there was no slot for it.
     """
     new = write.create
+    if new is not None and write.slots_taken and not is_there:
+        return FULL
     return REMOVED if new is not None and new.needs_definition and not is_there else LOST
 
 

@@ -37,10 +37,12 @@ from tenuto.store.parts.inbox import Inbox
 from tenuto.store.parts.instances import Instances
 from tenuto.store.parts.jobs import Jobs
 from tenuto.store.parts.listeners import Listeners
+from tenuto.store.parts.load_reports import LoadReports
 from tenuto.store.parts.mailbox import Mailbox
 from tenuto.store.parts.members import Members
 from tenuto.store.parts.outbox import Outbox
 from tenuto.store.parts.quarantine import Quarantine
+from tenuto.store.parts.rule_progress import RuleProgress
 from tenuto.store.parts.schedules import Schedules
 from tenuto.store.parts.sealed import Sealed
 from tenuto.store.parts.secrets import Secrets
@@ -53,6 +55,7 @@ from tenuto.store.parts.turns import Turns
 from tenuto.store.parts.upkeep import Upkeep
 from tenuto.store.parts.waits import Waits
 from tenuto.store.parts.workers import Workers
+from tenuto.store.retry_budget import RetryCounts
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -85,6 +88,8 @@ class Parts:
     secrets: Secrets
     sealed: Sealed
     slots: Slots
+    rule_progress: RuleProgress
+    load_reports: LoadReports
     stats: Stats
     upkeep: Upkeep
 
@@ -105,6 +110,16 @@ class Store(Parts, ABC):
     around: Callable[[Parts], Parts] | None = None
     """What stands around its parts, where values are encrypted; each new record of parts gets it
     too."""
+
+    @property
+    def retries(self) -> RetryCounts:
+        """How many operations were repeated; a store without a server repeats none."""
+        return RetryCounts()
+
+    @property
+    def has_hints(self) -> bool:
+        """Whether this process hears of what others do at once, where there are others."""
+        return True
 
     @property
     def files_at(self) -> Path | None:

@@ -10,6 +10,8 @@ from math import inf
 from threading import RLock
 from typing import Any, Protocol
 
+from msgspec import Struct
+
 from tenuto.built_in.protocol import Call, Executor, Failed
 from tenuto.model.effects import StartAttempt
 from tenuto.model.failure import UNKNOWN_HANDLE, Failure
@@ -46,85 +48,49 @@ class Place(Protocol):
         ...
 
 
-class Attempt:
+class Attempt(Struct, eq=False):
     """The state of an attempt between its start and its outcome.
 
     Changed only from the loop, except for the heartbeat, which is one assignment from any thread.
     """
 
-    __slots__ = (
-        "_log",
-        "_ticks",
-        "_wrote",
-        "beat_at",
-        "began_at",
-        "details",
-        "due",
-        "executor",
-        "facts",
-        "has_begun",
-        "has_lines",
-        "is_asked_to_stop",
-        "is_captured",
-        "is_settled",
-        "keeps_lines",
-        "key",
-        "order",
-        "place",
-        "queues",
-        "runner",
-        "secret_values",
-        "task",
-    )
+    key: Key
+    order: StartAttempt
+    facts: Facts
+    task: TaskFunction[..., Any]
+    ticks: Callable[[], float]
+    wrote: Callable[[Attempt], None] | None = None
+    """Called, from any thread, when it has lines to take; None: none are kept."""
+    executor: Executor | None = None
+    """Does the work of a built-in task."""
+    is_bounded: bool = False
+    """Whether it counts for a bound of the process."""
+    secret_values: tuple[str, ...] = ()
+    """The values of secrets in its input."""
+    place: Place | None = None
+    runner: asyncio.Task[None] | None = None
+    has_begun: bool = False
+    began_at: float = 0.0
+    is_asked_to_stop: bool = False
+    is_settled: bool = False
+    due: float = inf
+    beat_at: float = inf
+    details: object = None
+    has_lines: bool = False
+    """Whether it has logged or printed anything."""
+    _log: AttemptLog | None = None
 
-    def __init__(
-        self,
-        key: Key,
-        order: StartAttempt,
-        facts: Facts,
-        task: TaskFunction[..., Any],
-        ticks: Callable[[], float],
-        *,
-        wrote: Callable[[Attempt], None] | None = None,
-        executor: Executor | None = None,
-    ) -> None:
-        """`wrote` is called, from any thread, when it has lines to take; None: none are kept.
-
-        `executor` does the work of a built-in task.
-        """
-        self.key = key
-        self.order = order
-        self.facts = facts
-        self.task = task
-        self.executor = executor
-        self.queues = executor is not None and executor.queues
-        """Whether it may wait in its coroutine before it begins."""
-        self.secret_values: tuple[str, ...] = ()
-        """The values of secrets in its input."""
-        self.place: Place | None = None
-        self.runner: asyncio.Task[None] | None = None
-        self.has_begun = False
-        self.began_at = 0.0
-        self.is_asked_to_stop = False
-        self.is_settled = False
-        self.due = inf
-        self.beat_at = inf
-        self.details: object = None
-        self.keeps_lines = wrote is not None
-        self.is_captured = wrote is not None and executor is None
-        """Whether what it prints and logs is its lines; a built-in task hands over its own."""
-        self.has_lines = False
-        """Whether it has logged or printed anything."""
-        self._wrote = wrote
-        self._log: AttemptLog | None = None
-        self._ticks = ticks
+    @property
+    def keeps_lines(self) -> bool:
+        """Whether its lines are kept."""
+        return self.wrote is not None
 
     @property
     def log(self) -> AttemptLog:
         """The lines that it logs and prints; made for the first of them."""
         if self._log is None:
             with _making:
-                made = AttemptLog(self._ticks, self._ready)
+                made = AttemptLog(self.ticks, self._ready)
                 if self._log is None:
                     self._log = made
                     self.has_lines = True
@@ -139,8 +105,8 @@ class Attempt:
         return log.chunk(lines, now()) if lines else None
 
     def _ready(self) -> None:
-        if self._wrote is not None:
-            self._wrote(self)
+        if self.wrote is not None:
+            self.wrote(self)
 
     @property
     def is_told_to_stop(self) -> bool:
@@ -150,10 +116,10 @@ class Attempt:
     @property
     def execution_time(self) -> int | None:
         """Milliseconds since its task began; None if it has not."""
-        return round((self._ticks() - self.began_at) * 1000) if self.has_begun else None
+        return round((self.ticks() - self.began_at) * 1000) if self.has_begun else None
 
     def beat(self, details: object) -> None:
-        self.beat_at = self._ticks()
+        self.beat_at = self.ticks()
         self.details = details
 
     def previous_outputs(self) -> Object:
@@ -190,7 +156,8 @@ class Attempt:
             return self.executor.run(self._call(begin))
         binding = self.task.binding
         context = self.context() if binding.takes_context else None
-        awaited: Awaitable[object] = binding.call(context, self.given)
+        given = self.order.input if self.facts.undo is None else self.given
+        awaited: Awaitable[object] = binding.call(context, given)
         return awaited
 
     def _call(self, begin: Callable[..., None]) -> Call:
@@ -218,7 +185,7 @@ class Attempt:
         """Keep a line of a built-in task."""
         if self.keeps_lines:
             lines = text.split("\n")
-            now = self._ticks() - seconds_ago
+            now = self.ticks() - seconds_ago
             self.log.extend([Line(now, cleaned(each), None, cleaned_name(level)) for each in lines])
 
     def succeeded(self, value: object, limit: int) -> Outcome:
@@ -238,7 +205,7 @@ class Attempt:
             output=output,
             iteration=order.iteration,
             handle=handle,
-            execution_time=self.execution_time,
+            execution_time=round((self.ticks() - self.began_at) * 1000) if self.has_begun else None,
             delay=delay,
         )
 

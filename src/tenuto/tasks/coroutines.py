@@ -55,6 +55,11 @@ class Coroutines:
         """How many attempts have an outcome and still run: they ignore their cancellation."""
         return len(self._abandoned)
 
+    @property
+    def waiting(self) -> int:
+        """How many attempts wait for their turn in the event loop."""
+        return len(self._queue)
+
     def add(self, attempt: Attempt) -> None:
         self._queue.append(attempt)
         if not self._is_waking:
@@ -119,21 +124,27 @@ class Coroutines:
             if self._queue and not self._is_closed:
                 self._wake()
 
-    async def _work(self, runner: asyncio.Task[None], fresh: contextvars.Context) -> bool:
+    async def _work(  # noqa: C901 - one arm for each way to end
+        self, runner: asyncio.Task[None], fresh: contextvars.Context
+    ) -> bool:
         """Run the waiting attempts, and return whether the runner can be reused."""
         queue = self._queue
         for _ in range(_IN_ONE_GO):
             if not queue:
                 break
             attempt = queue.popleft()
-            if attempt.is_told_to_stop:
+            if attempt.is_asked_to_stop or attempt.is_settled:
                 continue
             if queue and not self._is_waking:
                 self._wake()
             attempt.runner = runner
-            self._begin_unless_it_waits(attempt)
-            # Reset for each: a task that it leaves behind must not write for the next one.
-            token = CURRENT.set(attempt) if attempt.is_captured else None
+            executor = attempt.executor
+            if executor is None or not executor.queues:
+                self._begin(attempt)
+            # Reset for each: a task that it leaves behind must not write for the next one. A
+            # built-in task hands over its own lines.
+            is_captured = attempt.wrote is not None and executor is None
+            token = CURRENT.set(attempt) if is_captured else None
             try:
                 value = await attempt.work(self._begin)
             except GeneratorExit:
@@ -154,10 +165,6 @@ class Coroutines:
             if runner.cancelling() or contextvars.copy_context() != fresh:
                 return False
         return True
-
-    def _begin_unless_it_waits(self, attempt: Attempt) -> None:
-        if not attempt.queues:
-            self._begin(attempt)
 
     def _settle_unless_loop_ends(self, attempt: Attempt, error: BaseException) -> None:
         """The runner was cancelled from outside: by the task itself, or by the end of the loop.

@@ -13,12 +13,15 @@ from types import EllipsisType
 from typing import Any, Literal, NoReturn, ParamSpec, Protocol, TypeVar, overload
 from weakref import WeakSet
 
+import msgspec
 from msgspec import UNSET, UnsetType
 
 from tenuto.model.errors import TenutoError
 from tenuto.model.json import Object
+from tenuto.model.json_words import in_json_words
 from tenuto.model.own_names import is_built_in
 from tenuto.model.policy import Check, RetryPolicy, TaskPolicy
+from tenuto.model.task_definition import TaskLimits
 from tenuto.tasks.binding import Binding, bind
 from tenuto.tasks.recorder import RECORDER
 from tenuto.tasks.retry import BAD_OPTION, Length, Retry, read_length
@@ -31,6 +34,8 @@ R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 
 Isolation = Literal["process"] | None
+MOST_AT_ONCE = 10_000
+"""The highest bound on attempts of a task in one process."""
 
 
 class Home(Protocol):
@@ -61,6 +66,8 @@ class TaskFunction(Callables[P, R_co]):
         timeout: Length | None = None,
         heartbeat_timeout: Length | None = None,
         isolation: Isolation = None,
+        limits: TaskLimits | None = None,
+        at_most: int | None = None,
         names_around: Mapping[str, Any] | None = None,
         undoes: str | None = None,
         stands_for: TaskFunction[..., Any] | None = None,
@@ -77,8 +84,14 @@ class TaskFunction(Callables[P, R_co]):
         self.retry = _policy(retry)
         self.timeout = _length("timeout", timeout)
         self.heartbeat_timeout = _length("heartbeat_timeout", heartbeat_timeout)
+        self.limits = _limits(limits)
+        self.at_most = _at_most(at_most)
+        """The most of its attempts that run in one process at once; None: any number."""
         self.policy = TaskPolicy(
-            retry=self.retry, timeout=self.timeout, heartbeat_timeout=self.heartbeat_timeout
+            retry=self.retry,
+            timeout=self.timeout,
+            heartbeat_timeout=self.heartbeat_timeout,
+            limits=self.limits,
         )
         if isolation not in {None, "process"}:
             _refuse(f"isolation={isolation!r} is unknown", 'Write "process", or leave it out.')
@@ -125,6 +138,8 @@ class TaskFunction(Callables[P, R_co]):
         timeout: Length | None = None,
         heartbeat_timeout: Length | None = None,
         isolation: Isolation = None,
+        limits: TaskLimits | None = None,
+        at_most: int | None = None,
     ) -> Declare: ...
 
     @overload
@@ -133,7 +148,7 @@ class TaskFunction(Callables[P, R_co]):
     @overload
     def undo(self, *, when: object) -> StepCall[P, R_co]: ...
 
-    def undo(
+    def undo(  # noqa: PLR0913 - one for each option
         self,
         fn: Callable[..., Any] | None = None,
         *,
@@ -141,6 +156,8 @@ class TaskFunction(Callables[P, R_co]):
         timeout: Length | None = None,
         heartbeat_timeout: Length | None = None,
         isolation: Isolation = None,
+        limits: TaskLimits | None = None,
+        at_most: int | None = None,
         by: Undoer | EllipsisType | None = ...,
         when: object = None,
     ) -> Any:
@@ -169,6 +186,8 @@ class TaskFunction(Callables[P, R_co]):
                 if heartbeat_timeout is None
                 else heartbeat_timeout,
                 isolation=known.isolation if isolation is None else isolation,
+                limits=known.limits if limits is None else limits,
+                at_most=known.at_most if at_most is None else at_most,
                 names_around=around,
                 undoes=self.name,
             )
@@ -309,6 +328,27 @@ def _policy(retry: Retry | RetryPolicy | None) -> RetryPolicy | None:
     if retry is not None and not isinstance(retry, RetryPolicy):
         _refuse(f"retry={retry!r} is not a Retry", "Write Retry(attempts=5).")
     return retry
+
+
+def _limits(limits: TaskLimits | None) -> TaskLimits | None:
+    if limits is None:
+        return None
+    if not isinstance(limits, TaskLimits):
+        _refuse(f"limits={limits!r} are no limits", "Write TaskLimits(concurrency=5).")
+    try:
+        checked = msgspec.convert(msgspec.to_builtins(limits), TaskLimits)
+    except msgspec.MsgspecError as error:
+        _refuse(f"limits={limits!r}: {in_json_words(error)}", "Correct the limit.")
+    return checked or None
+
+
+def _at_most(at_most: int | None) -> int | None:
+    if at_most is not None and (type(at_most) is not int or not 1 <= at_most <= MOST_AT_ONCE):
+        _refuse(
+            f"at_most={at_most!r} is not a number of attempts",
+            f"Write a whole number from 1 to {MOST_AT_ONCE:,}.",
+        )
+    return at_most
 
 
 def _length(option: str, value: Length | None) -> timedelta | None:

@@ -45,7 +45,8 @@ class Redactor:
     def __init__(self, ticks: Callable[[], float]) -> None:
         """`ticks` is a clock that only measures."""
         self._ticks = ticks
-        self._tenants: dict[str, _Known] = {}
+        self.tenants: dict[str, _Known] = {}
+        """Those with values that are known; asked for with every outcome, so it is no property."""
         self._number = 0
         self._looked_at = ticks()
         self._everything: _Known | None = None
@@ -54,7 +55,7 @@ class Redactor:
     def remember(self, tenant: str, name: str, value: str, seconds: float = 0.0) -> None:
         """Keep a value out of all records; `seconds`: how long the attempt may run."""
         self._forget_old()
-        known = self._tenants.setdefault(tenant, _Known())
+        known = self.tenants.setdefault(tenant, _Known())
         is_new = known.add(name, value, self._ticks() + seconds + KEPT_SECONDS)
         if is_new:
             self._number += 1
@@ -64,26 +65,26 @@ class Redactor:
 
     def knows(self, tenant: str) -> bool:
         """Whether any value of a tenant is known."""
-        return tenant in self._tenants
+        return tenant in self.tenants
 
     def text(self, tenant: str, text: str) -> str:
         """A text of a tenant without its secrets, whose names stand there instead."""
-        known = self._tenants.get(tenant)
+        known = self.tenants.get(tenant)
         return text if known is None else known.text(text)
 
     def value(self, tenant: str, value: JSON) -> JSON:
         """A value of a tenant without its secrets; the same one if it has none."""
-        known = self._tenants.get(tenant)
+        known = self.tenants.get(tenant)
         return value if known is None else known.value(value)
 
     def line(self, text: str) -> str:
         """A line of the service's own log without the secrets of any tenant."""
-        if not self._tenants:
+        if not self.tenants:
             return text
         if self._everything is None:
             self._everything = together = _Known()
             # A copy: lines are logged in every thread.
-            for known in list(self._tenants.values()):
+            for known in list(self.tenants.values()):
                 together.take(known)
         return self._everything.text(text)
 
@@ -92,18 +93,18 @@ class Redactor:
         if now - self._looked_at < _LOOK_EVERY:
             return
         self._looked_at = now
-        for tenant, known in list(self._tenants.items()):
+        for tenant, known in list(self.tenants.items()):
             if (gone := known.forget(now)) > 0:
                 self._number -= gone
                 self._everything = None
                 if known.is_empty:
-                    del self._tenants[tenant]
+                    del self.tenants[tenant]
 
     def _drop_first(self) -> None:
-        first = min(self._tenants.values(), key=lambda known: known.first)
+        first = min(self.tenants.values(), key=lambda known: known.first)
         self._number -= first.forget(first.first)
         self._everything = None
-        self._tenants = {name: each for name, each in self._tenants.items() if not each.is_empty}
+        self.tenants = {name: each for name, each in self.tenants.items() if not each.is_empty}
 
 
 class _Finder(NamedTuple):

@@ -8,6 +8,7 @@ from typing import Any, ParamSpec, TypeVar, overload
 
 from tenuto.model.errors import TenutoError
 from tenuto.model.policy import RetryPolicy, TaskPolicy
+from tenuto.model.task_definition import TaskLimits
 from tenuto.tasks.function import Declare, Isolation, TaskFunction, names_around
 from tenuto.tasks.retry import Length, Retry
 
@@ -93,6 +94,8 @@ class Registry:
         timeout: Length | None = None,
         heartbeat_timeout: Length | None = None,
         isolation: Isolation = None,
+        limits: TaskLimits | None = None,
+        at_most: int | None = None,
     ) -> Declare: ...
 
     def task(
@@ -104,12 +107,16 @@ class Registry:
         timeout: Length | None = None,
         heartbeat_timeout: Length | None = None,
         isolation: Isolation = None,
+        limits: TaskLimits | None = None,
+        at_most: int | None = None,
     ) -> Any:
         """Make a function a task: `@task`, or `@task(timeout="PT20S")`.
 
         Its name is that of the function, or `name`. `timeout` is for one attempt;
         `heartbeat_timeout` for the time between two calls of `ctx.heartbeat()`;
-        `isolation="process"` runs it in a child process. `app.task` does the same for one app.
+        `isolation="process"` runs it in a child process. `limits` hold for its attempts in all
+        processes and workers together, for each tenant; `at_most` is for this process alone: what
+        is over it waits, and does not begin. `app.task` does the same for one app.
         """
         around = names_around(1)
 
@@ -121,6 +128,8 @@ class Registry:
                 timeout=timeout,
                 heartbeat_timeout=heartbeat_timeout,
                 isolation=isolation,
+                limits=limits,
+                at_most=at_most,
                 names_around=around,
             )
             self.add(made)

@@ -11,11 +11,12 @@ import logging
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from contextvars import Context
-from typing import Any, Protocol, cast
+from typing import Protocol, cast
 
 from msgspec.structs import replace
 
 from tenuto.built_in.protocol import Executors
+from tenuto.model.causes import ProcessBound
 from tenuto.model.effects import StartAttempt
 from tenuto.model.errors import StoreUnavailable
 from tenuto.model.failure import SECRET_UNREADABLE, UNKNOWN_TASK, Failure
@@ -25,6 +26,7 @@ from tenuto.model.policy import DEFAULT_CANCEL_GRACE, OUTAGE_RETRY_SECONDS, Limi
 from tenuto.model.task_logs import LogChunk
 from tenuto.ports import Clock
 from tenuto.tasks.attempt import Attempt, Key, Outcome, Place
+from tenuto.tasks.attempt_bounds import AttemptBounds
 from tenuto.tasks.context import Facts
 from tenuto.tasks.coroutines import Coroutines
 from tenuto.tasks.deadlines import Deadlines
@@ -74,16 +76,21 @@ class Runner:
         lines: Lines | None = None,
         executors: Executors | None = None,
         secrets: Secrets | None = None,
+        max_attempts: int | None = None,
     ) -> None:
         """`lines` gets those of an attempt while it runs, and the last before its outcome.
 
         `executors` do the work of built-in tasks. `secrets` fills in those of inputs; None: there
-        are none in them.
+        are none in them. `max_attempts` of tasks that are not built in run at once; None: any
+        number.
         """
         self._secrets = secrets
+        self._bounds = AttemptBounds(self._run, max_attempts)
+        self._has_bound = max_attempts is not None
         self._filling: dict[Key, asyncio.Task[None]] = {}
         self._executors = executors or {}
         self._lines = lines
+        self._on_lines = None if lines is None else self._wrote
         self._loop: asyncio.AbstractEventLoop | None = None
         self._registry = registry
         self._clock = clock
@@ -122,6 +129,11 @@ class Runner:
         return len(self._attempts)
 
     @property
+    def before_loop(self) -> int:
+        """Asynchronous attempts that have not begun, since the event loop is busy with others."""
+        return self._coroutines.waiting
+
+    @property
     def stuck_threads(self) -> int:
         """Threads whose attempt has timed out and that have not returned."""
         return self._threads.stuck
@@ -145,10 +157,11 @@ class Runner:
         if task is None or (built_in is not None and executor is None):
             self._refuse(key, order, facts)
             return
-        wrote = None
-        if self._lines is not None:
-            wrote, self._loop = self._wrote, asyncio.get_running_loop()
-        attempt = Attempt(key, order, facts, task, self._ticks, wrote=wrote, executor=executor)
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()
+        attempt = Attempt(
+            key, order, facts, task, self._ticks, wrote=self._on_lines, executor=executor
+        )
         self._attempts[key] = attempt
         if order.secrets and self._secrets is not None:
             # Nothing of what follows is code of the attempt.
@@ -163,11 +176,23 @@ class Runner:
             attempt.place = self._coroutines
             self._coroutines.add(attempt)
             return
-        check = attempt.task.check_input
+        task = attempt.task
+        check = task.check_input
         if check is not None and (misfit := check(attempt.given).failure) is not None:
             self._fail_soon(attempt, misfit)
             return
-        attempt.place = place = self._place(attempt.task)
+        attempt.is_bounded = self._has_bound or task.at_most is not None
+        if not attempt.is_bounded or self._bounds.admits(attempt):
+            self._run(attempt)
+
+    def _run(self, attempt: Attempt) -> None:
+        """Run an attempt that is within the bounds of the process."""
+        task = attempt.task
+        if task.isolation == "process":
+            place: Place = self._processes
+        else:
+            place = self._coroutines if task.is_async else self._threads
+        attempt.place = place
         place.add(attempt)
 
     async def _fill(self, attempt: Attempt, secrets: Secrets) -> None:
@@ -228,6 +253,33 @@ class Runner:
             if key[0] == instance_id and not attempt.has_begun
         )
 
+    def room(self, task_id: str) -> int | None:
+        """How many attempts of a task would begin now within its bounds; None: any number."""
+        task = self._registry.get(task_id)
+        return self._bounds.room(task_id, None if task is None else task.at_most)
+
+    def keep_place(self, task_id: str) -> None:
+        """Let a task take turns for a place, with which an attempt of it can be claimed."""
+        task = self._registry.get(task_id)
+        if task is not None:
+            self._bounds.keep_place(task_id, task.at_most)
+
+    def give_back(self, task_ids: Iterable[str]) -> None:
+        """The claim of attempts of these tasks is over: what is still kept for them is free."""
+        self._bounds.give_back(task_ids)
+
+    def bounded(self, instance_id: str) -> dict[tuple[str, str, int], ProcessBound]:
+        """Node, iteration and attempt of those that wait for a bound of the process → which."""
+        return self._bounds.waits(instance_id)
+
+    def on_room(self, freed: Callable[[], None]) -> None:
+        """`freed` is called when another attempt may begin within the bounds of the process."""
+        self._bounds.freed = freed
+
+    def places(self, instance_id: str) -> frozenset[tuple[str, str, int]]:
+        """Node, iteration and attempt of those of an instance that are in flight here."""
+        return frozenset(key[1:] for key in self._attempts if key[0] == instance_id)
+
     def last_heartbeat(self, key: Key) -> object:
         """The details of the last heartbeat of an attempt in flight; None if it had none."""
         attempt = self._attempts.get(key)
@@ -273,6 +325,7 @@ class Runner:
         without a report; they are in the log, and the next engine starts them.
         """
         self._is_draining = True
+        self._bounds.forget_waiting()
         queued = [attempt for attempt in self._attempts.values() if not attempt.has_begun]
         self._forget(queued)
         if self._attempts:
@@ -288,11 +341,6 @@ class Runner:
         self._threads.close()
         await self._processes.close(_PATIENCE)
         return len(queued) + len(running)
-
-    def _place(self, task: TaskFunction[..., Any]) -> Place:
-        if task.isolation == "process":
-            return self._processes
-        return self._coroutines if task.is_async else self._threads
 
     def _refuse(self, key: Key, order: StartAttempt, facts: Facts) -> None:
         near = () if facts.built_in is not None else self._registry.nearest(order.task_id)
@@ -319,6 +367,8 @@ class Runner:
         del self._attempts[attempt.key]
         if self._filling:
             self._stop_filling(attempt)
+        if attempt.is_bounded:
+            self._bounds.left(attempt)
         if not self._attempts:
             self._deadlines.rest()
             self._end_waiting()
@@ -366,9 +416,13 @@ class Runner:
 
     def _forget(self, attempts: list[Attempt]) -> None:
         for attempt in attempts:
+            # First all that wait: the end of another one must not let them begin.
+            self._bounds.drop(attempt)
+        for attempt in attempts:
             attempt.is_settled = True
             del self._attempts[attempt.key]
             self._stop_filling(attempt)
+            self._bounds.left(attempt)
             self._hand_over_lines(attempt)
             # One of a built-in task may wait in a coroutine before it begins.
             is_under_way = attempt.has_begun or attempt.runner is not None

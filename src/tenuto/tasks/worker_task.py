@@ -22,6 +22,7 @@ def worker_task(task: TaskFunction[..., Any]) -> WorkerTask:
         heartbeat_timeout=_milliseconds(policy.heartbeat_timeout),
         # One that undoes another gets the output of that, and not the input of its order.
         input_schema=task.input_schema if task.undoes is None else None,
+        limits=policy.limits,
     )
 
 

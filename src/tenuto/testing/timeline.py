@@ -8,10 +8,10 @@ from typing import Any
 
 import msgspec
 
-from tenuto.cli.views.terminal import length
 from tenuto.model.approvals import People
 from tenuto.model.entries import EventType
 from tenuto.model.json import JSON, Object
+from tenuto.model.lengths import length
 
 _WIDEST = 100
 _LEFT_OUT = frozenset({EventType.INPUT_SET, EventType.TIMER_SET, EventType.TIMER_FIRED})

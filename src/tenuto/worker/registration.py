@@ -42,8 +42,8 @@ async def register(broker: BrokerClient, worker_id: str, registry: Registry) -> 
             if each.others:
                 workers = ", ".join(sorted({other.worker_id for other in each.others}))
                 log.warning(
-                    "worker=%s task=%s: other retries, time-outs or inputs were registered by %s; "
-                    "those of this worker are in force now",
+                    "worker=%s task=%s: other retries, time-outs, limits or inputs were registered "
+                    "by %s; those of this worker are in force now",
                     worker_id,
                     each.task_id,
                     workers,
@@ -56,8 +56,8 @@ async def _registered(
     try:
         return await broker.register(worker_id, tasks)
     except NotTaken:
-        # An older server knows no inputs: the worker checks them itself, too.
-        bare = [msgspec.structs.replace(each, input_schema=None) for each in tasks]
+        # An older server knows no inputs, which the worker checks itself, too, and no limits.
+        bare = [msgspec.structs.replace(each, input_schema=None, limits=None) for each in tasks]
         if bare == tasks:
             raise
         return await broker.register(worker_id, bare)

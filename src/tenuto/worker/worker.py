@@ -289,10 +289,17 @@ class Worker:
         return any(each is not None and each.binding.takes_context for each in functions)
 
     def _begin(self) -> None:
+        over_bounds: list[HeldTask] = []
         while self._ready and self._runner.in_flight < self._concurrency:
             held = self._ready.popleft()
-            if self._held.get(held.key) is held:
-                self._runner.start(held.key[0], held.order, held.facts)
+            if self._held.get(held.key) is not held:
+                continue
+            if self._runner.room(held.order.task_id) == 0:
+                # It takes no place from other tasks.
+                over_bounds.append(held)
+                continue
+            self._runner.start(held.key[0], held.order, held.facts)
+        self._ready.extendleft(reversed(over_bounds))
 
     # -- ends
 

@@ -142,13 +142,11 @@ class Definitions:
         )
         if checked.definition is None:
             return checked
-        refused = await self._source.plans.unavailable(checked.definition, document)
-        missing = (replace(each, severity="warning") for each in refused)
         misfits = literal_input_problems(checked.definition, self._input_schema)
         unknown = await self.unknown_calendars(calendar_places(checked.definition))
         queries = await self.unknown_queries(query_places(checked.definition))
         secrets = await self.unknown_secrets(secret_places(checked.definition))
-        found = (*checked.problems, *missing, *misfits, *unknown, *queries, *secrets)
+        found = (*checked.problems, *misfits, *unknown, *queries, *secrets)
         return replace(checked, problems=found)
 
     async def undeclared(self, places: Iterable[TaskPlace]) -> list[Problem]:

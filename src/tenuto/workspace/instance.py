@@ -22,7 +22,6 @@ from tenuto.model.checks import refuse_bad_ids, refuse_bad_text
 from tenuto.model.errors import (
     Conflict,
     InvalidInput,
-    NotAvailable,
     NotFound,
     WorkflowCancelled,
     WorkflowFailed,
@@ -193,7 +192,7 @@ async def begin_rerun(
         await engine.plans.inputs.refuse_unfit(
             plan, rerun.started.input, engine.settings, engine.registry, tenant=tenant
         )
-    except (Conflict, InvalidInput, NotAvailable, NotFound):
+    except (Conflict, InvalidInput, NotFound):
         # Of what was made before, the definition may have changed or gone since.
         before = None if key is None else await engine.turns.begun(tenant, key, content_hash)
         if before is None:

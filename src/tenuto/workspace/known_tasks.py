@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 
 from tenuto.engine.definitions.declared_tasks import with_registered
-from tenuto.model.task_definition import TaskDefinition, TaskSettings
+from tenuto.model.task_definition import NO_LIMITS, TaskDefinition, TaskSettings
 from tenuto.store.parts.tasks import TaskRow
 from tenuto.store.parts.workers import CONNECTED_FOR
 from tenuto.store.protocol import Parts
@@ -78,6 +78,7 @@ def _listed(id: str, row: TaskRow | None, registry: Registry, workers: int) -> L
             if told.heartbeat_timeout is None
             else told.heartbeat_timeout,
             input_schema=code.input_schema if told.input_schema is None else told.input_schema,
+            limits=told.limits.over(code.limits or NO_LIMITS) or None,
         ),
         version=0 if row is None else row.version,
         created_at=None if row is None else row.created_at,

@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Mapping
 
 import msgspec
+from msgspec.structs import replace
 
+from tenuto.definition.report import step
 from tenuto.engine.engine import Engine
-from tenuto.model.durations import parse_duration
-from tenuto.model.errors import Conflict, InvalidInput, Problem, not_there
+from tenuto.model.errors import Conflict, Problem, not_there
 from tenuto.model.json import JSON
-from tenuto.model.slots import ConcurrencyConfig
+from tenuto.model.slots import (
+    ANY,
+    GLOBAL,
+    ConcurrencyConfig,
+    tenant_key,
+    type_key,
+    user_key,
+)
 from tenuto.store.parts.instances import InstanceQuery
-from tenuto.store.parts.slots import SERVICE, ConcurrencyRow
+from tenuto.store.parts.limits import Limits as Arbiter
+from tenuto.store.parts.slot_rows import SERVICE, ConcurrencyRow
 from tenuto.workspace.instance_lists import instance_rows
-from tenuto.workspace.limit_values import SetLimits
-from tenuto.workspace.stored_limits import StoredLimits
+from tenuto.workspace.limit_values import ChangedLimits, LimitsPreview, SavedQueueRule
+from tenuto.workspace.limits_document import read_limits
+from tenuto.workspace.limits_preview import preview, situation, taken
+from tenuto.workspace.queue_rules import QueueRules
+from tenuto.workspace.stored_limits import StoredConfigs, StoredLimits, set_limits
 
-BAD_LIMITS = "TEN-2835"
 NOT_IN_QUEUE = "TEN-3193"
 CHANGED_MEANWHILE = "TEN-3194"
-_PLACE = re.compile(r"(.*) - at `(\$.*)`$")
+BELOW = "TEN-2840"
+_TRIES = 5
+"""How often a change without a version is tried, while others change limits."""
+_MOST_WARNINGS = 100
 
 
 class Limits(StoredLimits):
@@ -30,56 +44,81 @@ class Limits(StoredLimits):
         super().__init__(engine, tenant)
         self._engine = engine
         self._actor = actor
+        self._queue_rules = QueueRules(engine, tenant, actor)
 
-    async def set(self, document: JSON, *, only_after: int | None = None) -> SetLimits:
+    async def set(
+        self, document: JSON, *, only_after: int | None = None, dry_run: bool = False
+    ) -> ChangedLimits:
         """Replace the limits of the service and of the tenant; InvalidInput.
 
         Those that wait are looked at again at once. An instance that runs goes on, also above a
-        limit that was lowered. With `only_after` only while that is the version; Conflict.
+        limit that was lowered. With `only_after` only while that is the version; Conflict. With
+        `dry_run` nothing is saved, and `preview` says what the change would do at once.
         """
         config = read_limits(document)
-        present = await self.get()
-        if only_after is not None and present.version != only_after:
-            raise _changed(present.version)
-        service = ConcurrencyConfig(
-            global_max_concurrent=config.global_max_concurrent,
-            tenant_limits=config.tenant_limits,
-            queue=config.queue,
-        )
-        own = ConcurrencyConfig(
-            workflow_type_limits=config.workflow_type_limits, user_limits=config.user_limits
-        )
-        known = ConcurrencyConfig(
-            global_max_concurrent=present.global_max_concurrent,
-            tenant_limits=present.tenant_limits,
-            queue=present.queue,
-        )
-        if service != known:
-            await self._put(SERVICE, service)
-        await self._put(self._tenant, own)
+        wanted = {
+            SERVICE: replace(config, workflow_type_limits={}, user_limits={}),
+            self._tenant: ConcurrencyConfig(
+                workflow_type_limits=config.workflow_type_limits, user_limits=config.user_limits
+            ),
+        }
+        for _ in range(_TRIES):
+            stored = await self._stored()
+            if only_after is not None and stored.version != only_after:
+                raise _changed(stored.version)
+            if dry_run:
+                return await self._foreseen(stored, wanted)
+            if await self._put(stored, wanted):
+                break
+        else:
+            raise _changed((await self._stored()).version)
         await self._engine.limits.changed()
         self._engine.admissions.hint()
-        return await self.get()
+        saved = await self._stored()
+        sees_all = wanted[SERVICE] != stored.config(SERVICE)
+        counts = await taken(self._engine.store.slots, self._tenant, sees_all=sees_all)
+        warnings = _warnings(counts, stored.arbiter(), saved.arbiter())
+        return _answer(saved, self._tenant, warnings=warnings)
 
-    async def _put(self, name: str, config: ConcurrencyConfig) -> None:
-        store = self._engine.store.slots
-        rows = {row.tenant: row for row in await store.configs()}
-        row = rows.get(name)
-        content = msgspec.json.encode(config, order="deterministic")
-        if row is None and not config.has_limits and name != SERVICE:
-            return
-        if row is not None and msgspec.json.decode(row.document, type=ConcurrencyConfig) == config:
-            return
-        version = 0 if row is None else row.version
-        new = ConcurrencyRow(
-            tenant=name,
-            document=content,
-            version=version + 1,
-            changed_at=self._engine.clock.now(),
-            changed_by=self._actor,
+    async def _put(self, stored: StoredConfigs, wanted: Mapping[str, ConcurrencyConfig]) -> bool:
+        """Save what differs, in one transaction; False: others changed something meanwhile."""
+        rows = [
+            ConcurrencyRow(
+                tenant=name,
+                document=msgspec.json.encode(config, order="deterministic"),
+                version=stored.version_of(name) + 1,
+                changed_at=self._engine.clock.now(),
+                changed_by=self._actor,
+            )
+            for name, config in wanted.items()
+            if config != stored.config(name)
+        ]
+        versions = {name: stored.version_of(name) for name in wanted}
+        return not rows or await self._engine.store.slots.put_configs(rows, versions)
+
+    async def _foreseen(
+        self, stored: StoredConfigs, wanted: Mapping[str, ConcurrencyConfig]
+    ) -> ChangedLimits:
+        """The answer of a dry run."""
+        sees_all = wanted[SERVICE] != stored.config(SERVICE)
+        found = await situation(self._engine.store.slots, self._tenant, sees_all=sees_all)
+        before, after = stored.arbiter(), stored.arbiter(wanted)
+        keys = {key for key in found.counts if not key.startswith(("key:", "mutex:", "turn:"))}
+        keys |= {key for line in found.lines.values() for slot in line for key in slot.keys}
+        keys |= _named(self._tenant, stored.config(SERVICE), stored.config(self._tenant))
+        keys |= _named(self._tenant, *wanted.values())
+        own = (f"type:{self._tenant}/", f"user:{self._tenant}/")
+        seen = (*own, "tenant:") if sees_all else own
+        mine = (GLOBAL, tenant_key(self._tenant))
+        shown = [key for key in keys if key in mine or key.startswith(seen)]
+        return _answer(
+            stored.with_(wanted),
+            self._tenant,
+            warnings=_warnings({key: found.counts.get(key, 0) for key in shown}, before, after),
+            preview=preview(
+                found, before, after, shown=shown, of=None if sees_all else self._tenant
+            ),
         )
-        if not await store.put_config(new):
-            raise _changed(version)
 
     async def promote(self, instance_id: str) -> None:
         """Let an instance go before those that were not promoted; Conflict: it does not wait."""
@@ -95,10 +134,33 @@ class Limits(StoredLimits):
         self._done(instance_id, is_done=done)
 
     async def release(self, instance_id: str) -> None:
-        """Let an instance wait again that was kept back; Conflict: there is none."""
+        """Let an instance that was kept back wait again; Conflict: there is none."""
         await self._refuse_unless_known(instance_id)
         done = await self._engine.store.slots.let_go(self._tenant, instance_id)
         self._done(instance_id, is_done=done)
+
+    async def add_rule(
+        self,
+        when: str,
+        *,
+        priority: int | None = None,
+        hold: bool = False,
+        note: str | None = None,
+        confirm: bool = False,
+        dry_run: bool = False,
+    ) -> SavedQueueRule:
+        """Give a priority to instances for which a rule is true, or hold them back; InvalidInput.
+
+        It applies at once to those that wait, and to new ones while it is kept. A rule that
+        matches everything needs `confirm`. With `dry_run` it is only counted how many match.
+        """
+        return await self._queue_rules.add(
+            when, priority=priority, hold=hold, note=note, confirm=confirm, dry_run=dry_run
+        )
+
+    async def remove_rule(self, id: str) -> None:
+        """Remove a rule; what it did to those that wait stays. NotFound."""
+        await self._queue_rules.remove(id)
 
     async def _refuse_unless_known(self, instance_id: str) -> None:
         query = InstanceQuery(ids=(instance_id,), limit=1)
@@ -112,33 +174,55 @@ class Limits(StoredLimits):
         self._engine.admissions.hint()
 
 
-def read_limits(document: JSON) -> ConcurrencyConfig:
-    """The limits of a document; InvalidInput with its problem."""
-    try:
-        given = (
-            {k: v for k, v in document.items() if k != "version"}
-            if isinstance(document, dict)
-            else document
-        )
-        config = msgspec.convert(given, ConcurrencyConfig)
-        parse_duration(config.queue.aging)
-    except msgspec.ValidationError as error:
-        found = _PLACE.match(str(error))
-        message, path = found.groups() if found else (str(error), "$")
-        raise _invalid(path, message) from None
-    except ValueError as error:
-        raise _invalid("$.queue.aging", str(error)) from None
-    return config
+def _named(tenant: str, service: ConcurrencyConfig, own: ConcurrencyConfig) -> set[str]:
+    """The keys of limits that are set by name."""
+    keys = {GLOBAL, tenant_key(tenant)}
+    keys |= {tenant_key(name) for name in service.tenant_limits if name != ANY}
+    keys |= {type_key(tenant, name) for name in own.workflow_type_limits if name != ANY}
+    return keys | {user_key(tenant, name) for name in own.user_limits if name != ANY}
 
 
-def _invalid(path: str, message: str) -> InvalidInput:
-    problem = Problem(
-        code=BAD_LIMITS,
-        path=path,
-        message=message,
-        advice="Limits are whole numbers from 0 to 1,000,000; leave one out to remove it.",
-    )
-    return InvalidInput("the limits cannot be set", [problem])
+def _warnings(counts: Mapping[str, int], before: Arbiter, after: Arbiter) -> list[Problem]:
+    """The limits that a change lowers below what runs."""
+    found = []
+    for key, held in sorted(counts.items()):
+        most = after.of(key)
+        if most is not None and held > most and most != before.of(key):
+            found.append(
+                Problem(
+                    code=BELOW,
+                    path=_path(key),
+                    message=f"limit {key} {most}, {held} run; nothing is ended",
+                    advice="Those that run go on; the next one begins once fewer run.",
+                    severity="warning",
+                )
+            )
+    return found[:_MOST_WARNINGS]
+
+
+def _path(key: str) -> str:
+    """Where a limit stands in the document."""
+    kind, _, name = key.partition(":")
+    match kind:
+        case "tenant":
+            return "$.tenantLimits" + step(name)
+        case "type":
+            return "$.workflowTypeLimits" + step(name.partition("/")[2])
+        case "user":
+            return "$.userLimits" + step(name.partition("/")[2])
+        case _:
+            return "$.globalMaxConcurrent"
+
+
+def _answer(
+    stored: StoredConfigs,
+    tenant: str,
+    *,
+    warnings: list[Problem],
+    preview: LimitsPreview | None = None,
+) -> ChangedLimits:
+    shown = set_limits(stored, tenant)
+    return ChangedLimits(**msgspec.structs.asdict(shown), warnings=warnings, preview=preview)
 
 
 def _changed(version: int) -> Conflict:

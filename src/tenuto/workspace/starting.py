@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from uuid import UUID
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from tenuto.core import Plan
 from tenuto.engine.definitions.plans import Deployed
@@ -23,8 +23,8 @@ from tenuto.engine.turns.requests import Answer
 from tenuto.model.checks import aware, refuse_bad_ids
 from tenuto.model.errors import (
     InvalidInput,
-    NotAvailable,
     NotFound,
+    Overloaded,
     Problem,
     TenutoError,
 )
@@ -36,8 +36,9 @@ from tenuto.store.parts.instances import InstanceQuery
 from tenuto.workspace.instance_lists import instance_rows
 from tenuto.workspace.values import Start
 
-_AT_ONCE = 100
-"""Starts of one request that begin in one pass of the event loop."""
+_AT_ONCE, _SHARED = 100, 5
+"""Starts of all batches that begin in one pass of the event loop; the latter while several tenants
+are at work."""
 
 
 class Starting:
@@ -63,15 +64,21 @@ class Starting:
         plans = self._engine.plans
         try:
             deployed = await plans.for_new(self._tenant, asked.workflow, version or asked.version)
-            deployed.refuse_unavailable()
             await self._refuse_unfit(deployed.plan, asked.input)
-        except (InvalidInput, NotAvailable, NotFound):
+        except (InvalidInput, NotFound):
             # Of what was started before, the definition may have changed or gone since.
             answer = await self.begun(asked)
             if answer is None:
                 raise
         else:
-            answer = await self._start(deployed, asked, instance_id)
+            try:
+                answer = await self._start(deployed, asked, instance_id)
+            except Overloaded:
+                # What was started before is no further start.
+                before = await self.begun(asked)
+                if before is None:
+                    raise
+                answer = before
         if answer.is_repeat and instance_id is not None:
             self._refuse_another(answer, instance_id)
         return answer
@@ -103,11 +110,14 @@ class Starting:
     async def begin_many(self, asked: Sequence[Start]) -> list[Answer | TenutoError]:
         """Start several at once; a refused start gives an error at its place."""
         begun: list[asyncio.Task[Answer | TenutoError]] = []
+        sharing = self._engine.shared.sharing
         try:
-            for each in asked:
-                begun.append(asyncio.create_task(self._begin_if_possible(each)))
-                if len(begun) % _AT_ONCE == 0:
-                    # Requests of other clients have their turn.
+            while len(begun) < len(asked):
+                # Batches take turns, and requests of other clients have theirs in between.
+                async with sharing.batches:
+                    count = _SHARED if sharing.is_shared else _AT_ONCE
+                    some = asked[len(begun) : len(begun) + count]
+                    begun += [asyncio.create_task(self._begin_if_possible(each)) for each in some]
                     await self._engine.clock.sleep(0)
             return await asyncio.gather(*begun)
         except BaseException:
@@ -141,7 +151,7 @@ class Starting:
     async def _started(self, deployed: Deployed, asked: Start, instance_id: str | None) -> Answer:
         return await self._engine.start(
             deployed.plan,
-            msgspec.structs.replace(_started(asked, deployed.version), user=self._actor),
+            _started(asked, deployed.version, self._actor),
             instance_id=instance_id,
             key=asked.key,
             content_hash=_content_hash(asked) if asked.key is not None else b"",
@@ -180,7 +190,7 @@ def _uuid(instance_id: str | None) -> str | None:
         ) from error
 
 
-def _started(asked: Start, version: int) -> Started:
+def _started(asked: Start, version: int, user: str | UnsetType = UNSET) -> Started:
     return Started(
         definition_id=asked.workflow,
         definition_version=version,
@@ -189,6 +199,7 @@ def _started(asked: Start, version: int) -> Started:
         priority=asked.priority,
         deadline=asked.deadline,
         traceparent=asked.traceparent or UNSET,
+        user=user,
     )
 
 

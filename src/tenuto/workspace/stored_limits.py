@@ -2,20 +2,95 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from types import MappingProxyType
 from typing import Literal
 
 import msgspec
 
 from tenuto.model.checks import within
-from tenuto.model.slots import ConcurrencyConfig
-from tenuto.store.parts.slots import SERVICE, WOKEN, Limits as Arbiter, Slot
+from tenuto.model.durations import epoch_ms, from_epoch_ms
+from tenuto.model.load import LoadReport
+from tenuto.model.slots import PACES, ConcurrencyConfig
+from tenuto.store.parts.limits import Limits as Arbiter
+from tenuto.store.parts.slot_rows import (
+    SERVICE,
+    WOKEN,
+    ConcurrencyRow,
+    PaceState,
+    QueueRuleRow,
+    Slot,
+)
 from tenuto.workspace.cursors import read_cursor, write_cursor
-from tenuto.workspace.limit_values import FullLimit, QueuedInstance, SetLimits
+from tenuto.workspace.effective_limit import effective_limit
+from tenuto.workspace.limit_uses import limit_uses
+from tenuto.workspace.limit_values import (
+    FullLimit,
+    LimitUses,
+    QueuedInstance,
+    SavedQueueRule,
+    SetLimits,
+)
 from tenuto.workspace.source import Source
 from tenuto.workspace.values import MOST_ITEMS, Page
 
 _PLACES: tuple[Literal["woken", "promoted", "usual"], ...] = ("woken", "promoted", "usual")
+
+
+class StoredConfigs:
+    """The limits of the service and of all tenants, as one reading found them."""
+
+    def __init__(
+        self, rows: Iterable[ConcurrencyRow], tenant: str, reports: Sequence[LoadReport] = ()
+    ) -> None:
+        """`reports`: what processes ask for, the lowest first."""
+        self._tenant = tenant
+        self.reports = reports
+        self._versions: dict[str, int] = {}
+        self._configs: dict[str, ConcurrencyConfig] = {}
+        for row in rows:
+            self._versions[row.tenant] = row.version
+            self._configs[row.tenant] = msgspec.json.decode(row.document, type=ConcurrencyConfig)
+
+    @property
+    def version(self) -> int:
+        """Rises with each change of what the tenant sees."""
+        return self.version_of(SERVICE) + self.version_of(self._tenant)
+
+    def version_of(self, name: str) -> int:
+        return self._versions.get(name, 0)
+
+    def config(self, name: str) -> ConcurrencyConfig:
+        return self._configs.get(name, ConcurrencyConfig())
+
+    def arbiter(self, instead: Mapping[str, ConcurrencyConfig] = MappingProxyType({})) -> Arbiter:
+        """The limits by key, some replaced."""
+        made = Arbiter.of_configs({**self._configs, **instead})
+        made.adapt(self.reports[0].asked if self.reports else None)
+        return made
+
+    def with_(self, instead: Mapping[str, ConcurrencyConfig]) -> StoredConfigs:
+        """The same with some replaced."""
+        changed = StoredConfigs((), self._tenant, self.reports)
+        changed._versions = self._versions
+        changed._configs = {**self._configs, **instead}
+        return changed
+
+
+def set_limits(stored: StoredConfigs, tenant: str) -> SetLimits:
+    """What a tenant sees."""
+    service, own = stored.config(SERVICE), stored.config(tenant)
+    return SetLimits(
+        version=stored.version,
+        global_max_concurrent=service.global_max_concurrent,
+        workflow_type_limits=dict(own.workflow_type_limits),
+        tenant_limits=dict(service.tenant_limits),
+        user_limits=dict(own.user_limits),
+        resource_based_limits=service.resource_based_limits,
+        queue=service.queue,
+        effective=effective_limit(service, stored.reports),
+    )
 
 
 class StoredLimits:
@@ -27,21 +102,14 @@ class StoredLimits:
 
     async def get(self) -> SetLimits:
         """The limits of the service and of the tenant."""
-        rows = {row.tenant: row for row in await self._source.store.slots.configs()}
-        configs = {
-            name: msgspec.json.decode(row.document, type=ConcurrencyConfig)
-            for name, row in rows.items()
-        }
-        service = configs.get(SERVICE, ConcurrencyConfig())
-        own = configs.get(self._tenant, ConcurrencyConfig())
-        return SetLimits(
-            version=sum(rows[name].version for name in (SERVICE, self._tenant) if name in rows),
-            global_max_concurrent=service.global_max_concurrent,
-            workflow_type_limits=dict(own.workflow_type_limits),
-            tenant_limits=dict(service.tenant_limits),
-            user_limits=dict(own.user_limits),
-            queue=service.queue,
-        )
+        return set_limits(await self._stored(), self._tenant)
+
+    async def _stored(self) -> StoredConfigs:
+        store = self._source.store
+        found = StoredConfigs(await store.slots.configs(), self._tenant)
+        if found.config(SERVICE).is_adaptive:
+            found.reports = await store.load_reports.living(self._source.clock.now())
+        return found
 
     async def queue(
         self, *, workflow: str | None = None, limit: int = 100, cursor: str | None = None
@@ -59,26 +127,51 @@ class StoredLimits:
         last = (first + len(slots), found[limit - 1]) if has_more else None
         return Page(items=items, next_cursor=None if last is None else write_cursor(last))
 
+    async def uses(self) -> LimitUses:
+        """How full the limits are, how many wait for each, and some that hold its slots."""
+        limits = (await self._stored()).arbiter()
+        return await limit_uses(self._source.store.slots, limits, self._tenant)
+
+    async def rules(self) -> list[SavedQueueRule]:
+        """The rules of the queue, oldest first."""
+        return [shown_rule(row) for row in await self._source.store.slots.queue_rules(self._tenant)]
+
     async def _shown(self, slots: Sequence[Slot], first: int) -> list[QueuedInstance]:
         store = self._source.store
         keys = sorted({key for slot in slots for key in slot.keys})
         counts = await store.slots.counts(keys) if keys else {}
-        rows = await store.slots.configs()
-        arbiter = Arbiter((row.tenant, row.document) for row in rows)
+        arbiter = (await self._stored()).arbiter()
+        now = epoch_ms(self._source.clock.now())
+        paced = sorted({slot.blocked_on for slot in slots if slot.blocked_on.startswith(PACES)})
+        paces = await store.slots.paces(paced) if paced else {}
         return [
             QueuedInstance(
                 instance_id=slot.instance_id,
                 workflow_id=slot.definition_id,
                 position=first + number,
-                waiting_for=_full(slot, counts, arbiter),
+                waiting_for=_full(slot, counts, arbiter) + _paced(slot, paces, now),
                 priority=slot.priority,
                 deadline=slot.deadline,
                 since=slot.asked_at,
                 held=slot.state == "on-hold",
+                until=_until(slot, paces),
                 place="woken" if slot.rank_class == WOKEN else _PLACES[slot.rank_class],
             )
             for number, slot in enumerate(slots, 1)
         ]
+
+
+def shown_rule(row: QueueRuleRow) -> SavedQueueRule:
+    """A rule as users see it."""
+    return SavedQueueRule(
+        id=row.id,
+        when=row.expression,
+        priority=row.priority,
+        hold=row.is_hold,
+        note=row.note,
+        created_at=row.created_at,
+        created_by=row.created_by,
+    )
 
 
 def _full(slot: Slot, counts: dict[str, int], arbiter: Arbiter) -> list[FullLimit]:
@@ -89,3 +182,19 @@ def _full(slot: Slot, counts: dict[str, int], arbiter: Arbiter) -> list[FullLimi
         if most is not None and held >= most:
             found.append(FullLimit(limit=key, held=held, max=most))
     return found
+
+
+def _paced(slot: Slot, paces: Mapping[str, PaceState], now: int) -> list[FullLimit]:
+    """The rate or debounce that a row waits for."""
+    state, rate = paces.get(slot.blocked_on), slot.rate
+    if state is None:
+        return []
+    if rate is None or slot.blocked_on != rate.key:
+        return [FullLimit(limit=slot.blocked_on, held=0)]
+    return [FullLimit(limit=rate.key, held=state.begun(rate.per, now), max=rate.limit)]
+
+
+def _until(slot: Slot, paces: Mapping[str, PaceState]) -> datetime | None:
+    state = paces.get(slot.blocked_on)
+    at = None if state is None else state.next_at
+    return None if at is None else from_epoch_ms(at)

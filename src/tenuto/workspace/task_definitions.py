@@ -20,10 +20,10 @@ from tenuto.model.errors import Conflict, InvalidInput, NotFound, Problem, Store
 from tenuto.model.json import Given, Object, as_json
 from tenuto.model.quotas import refuse_beyond
 from tenuto.model.task_definition import (
+    NO_LIMITS,
     BreakerPolicy,
     Registration,
     TaskDefinition,
-    TaskLimits,
     WorkerTask,
 )
 from tenuto.store.parts.tasks import TaskRow
@@ -133,6 +133,7 @@ class TaskDefinitions:
             timeout=task.timeout,
             heartbeat_timeout=task.heartbeat_timeout,
             input_schema=task.input_schema,
+            limits=task.limits,
         )
         before = self._known.row(self._tenant, task.id)
         while True:
@@ -225,7 +226,13 @@ class TaskDefinitions:
         await self._hint()
 
     async def _changed(self, row: TaskRow) -> None:
+        had = self._engine.policies.of(self._tenant).limited
         self._known.put(row)
+        has = self._engine.policies.of(self._tenant).limited
+        if row.id in has and row.id not in had:
+            # What waits already counts too; where that is not written, only what comes later does.
+            with suppress(StoreUnavailable):
+                await self._store.jobs.mark_limited(self._tenant, row.id)
         await self._hint()
 
     async def _hint(self) -> None:
@@ -271,6 +278,7 @@ def _bare(task: WorkerTask | str) -> TaskDefinition:
         timeout=task.timeout,
         heartbeat_timeout=task.heartbeat_timeout,
         input_schema=task.input_schema,
+        limits=task.limits or NO_LIMITS,
     )
 
 
@@ -317,8 +325,6 @@ def _problems(task: TaskDefinition, allowance: Allowance) -> list[Problem]:
         found.append(_problem("$.url", "a task that workers pull is sent to no address"))
     if task.kind == "pull" and task.secret is not None:
         found.append(_problem("$.secret", "a task that workers pull is not signed"))
-    if task.kind == "pull" and task.limits != TaskLimits():
-        found.append(_problem("$.limits", "they hold for tasks that are pushed"))
     if task.kind == "pull" and task.breaker != BreakerPolicy():
         found.append(_problem("$.breaker", "a task that workers pull is sent to no address"))
     if task.kind == "push":

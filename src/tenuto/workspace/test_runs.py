@@ -8,7 +8,7 @@ from tenuto.engine.definitions.start_checks import raise_rejection
 from tenuto.engine.engine import Engine
 from tenuto.engine.tenancy import held_by
 from tenuto.engine.test_runs.mocks import not_run
-from tenuto.model.errors import NotAvailable, NotFound, TenutoError
+from tenuto.model.errors import NotFound, TenutoError
 from tenuto.model.json import JSON, Given, as_json
 from tenuto.model.test_run import Mock, TestRunSpec, inbox_of, is_test_run
 from tenuto.workspace.events import Events
@@ -43,10 +43,6 @@ class TestRuns:
         how = TestRunSpec(mocks=mocks or {}, skips_delays=skip_delays, allows_effects=allow_effects)
         content = dict(document)
         plan = await engine.plans.for_test_run(content, how, id, tenant=self._tenant)
-        missing = await engine.plans.unavailable(plan.definition, content)
-        if missing:
-            message = "the definition uses something this version does not run"
-            raise NotAvailable(message, missing)
         await engine.plans.inputs.refuse_unfit(
             plan, given, engine.settings, engine.registry, tenant=self._tenant
         )

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from tests.crash.postgres.crew import Crew
 from tests.kit.checker.record import Fields
+from tests.kit.patience import patience
 
 AT_ONCE = 32
 """So many instances are under way at the same time."""
@@ -34,12 +36,19 @@ class Clients:
 
     async def has_accepted(self, number: int) -> None:
         """Wait until so many starts were acknowledged in all."""
-        async with self._progress:
-            await self._progress.wait_for(lambda: self.accepted >= number)
+        await self._reached(f"{number} acknowledged starts", lambda: self.accepted >= number)
 
     async def has_ended(self, number: int) -> None:
+        await self._reached(f"{number} ends", lambda: self.ended >= number)
+
+    async def _reached(self, what: str, is_reached: Callable[[], bool]) -> None:
         async with self._progress:
-            await self._progress.wait_for(lambda: self.ended >= number)
+            while not is_reached():
+                async with patience(f"one more on the way to {what}"):
+                    await self._progress.wait()
+                for job in self._jobs:
+                    if job.done():
+                        job.result()
 
     async def all_ended(self) -> None:
         await asyncio.gather(*self._jobs)
@@ -49,6 +58,13 @@ class Clients:
             job.cancel()
 
     async def _see_through(self, k: int) -> None:
+        try:
+            await self._see_to_its_end(k)
+        except Exception:
+            await self._count()
+            raise
+
+    async def _see_to_its_end(self, k: int) -> None:
         async with self._room:
             given: Fields = {"k": k, "flag": True}
             key = f"key {k}"

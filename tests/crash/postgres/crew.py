@@ -7,21 +7,22 @@ import json
 import os
 import random
 import signal
-import sys
+import subprocess
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TypeVar
 
 import msgspec
 
+from tests.crash.postgres.registers import stories
 from tests.crash.postgres.worker import Orders
 from tests.kit.checker.record import Fields
+from tests.kit.command_forks import ForkedCommand
+from tests.kit.patience import PATIENCE, patience, until
 from tests.kit.postgres_database import connected
 
 ROOT = Path(__file__).parents[3]
-T = TypeVar("T")
 
 
 class Died(Exception):
@@ -40,9 +41,18 @@ class Refused(Exception):
 class Member:
     """One process."""
 
-    def __init__(self, process: asyncio.subprocess.Process, log: Path) -> None:
+    def __init__(
+        self,
+        process: ForkedCommand,
+        log: Path,
+        *,
+        orders: asyncio.WriteTransport,
+        answers: asyncio.StreamReader,
+    ) -> None:
         self.process = process
         self.log = log
+        self._orders = orders
+        self._said = answers
         self.is_ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.has_stopped = False
         self._answers: dict[int, asyncio.Future[Fields]] = {}
@@ -55,7 +65,6 @@ class Member:
 
     async def ask(self, op: str, **what: object) -> Fields:
         """Have it do something; Refused, or Died when it did not live to answer."""
-        assert self.process.stdin is not None
         if not self.is_alive:
             raise Died(op)
         self._asked += 1
@@ -63,8 +72,9 @@ class Member:
         answer = self._answers[number] = asyncio.get_running_loop().create_future()
         line = json.dumps({"n": number, "op": op, **what}).encode() + b"\n"
         try:
-            self.process.stdin.write(line)
-            found = await answer
+            self._orders.write(line)
+            async with patience(f"the answer of {self.log.stem} to {line.decode().strip()}"):
+                found = await answer
         finally:
             self._answers.pop(number, None)
         if "ok" in found:
@@ -72,8 +82,7 @@ class Member:
         raise Refused(found["refused"], found["code"], found["why"])
 
     def signal(self, number: signal.Signals) -> None:
-        if self.process.returncode is None:
-            self.process.send_signal(number)
+        self.process.send_signal(number)
 
     async def kill(self) -> None:
         self.signal(signal.SIGKILL)
@@ -84,16 +93,19 @@ class Member:
         await self.ask("stop")
         await self.ended()
 
+    async def ready(self) -> str:
+        """The name of its engine, once that is open."""
+        async with patience(f"the start of {self.log.stem}"):
+            return await asyncio.shield(self.is_ready)
+
     async def ended(self) -> int:
-        code = await self.process.wait()
-        await self._reading
-        assert self.process.stdin is not None
-        self.process.stdin.close()
-        return code
+        async with patience(f"the end of {self.log.stem}"):
+            await self._reading
+        self._orders.close()
+        return self.process.wait(PATIENCE)
 
     async def _read(self) -> None:
-        assert self.process.stdout is not None
-        async for line in self.process.stdout:
+        async for line in self._said:
             said = json.loads(line)
             if "ready" in said:
                 self.is_ready.set_result(said["ready"])
@@ -126,24 +138,28 @@ class Crew:
     async def hire(self) -> Member:
         """Start a process; it is among the members at once, and asked from then on."""
         member = await self.hire_at_leisure()
-        await member.is_ready
+        await member.ready()
         return member
 
     async def hire_at_leisure(self) -> Member:
         self._hired += 1
         log = self.folder / f"worker-{self._hired}.log"
         with log.open("wb") as file:
-            process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "tests.crash.postgres.worker"),
-                msgspec.json.encode(self.orders).decode(),
+            process = await asyncio.to_thread(
+                ForkedCommand,
+                [msgspec.json.encode(self.orders).decode()],
+                module="tests.crash.postgres.worker",
                 cwd=ROOT,
                 env={**os.environ, "PYTHONFAULTHANDLER": "1"},
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
                 stderr=file,
-                limit=2**24,
             )
-        member = Member(process, log)
+        loop = asyncio.get_running_loop()
+        answers = asyncio.StreamReader(limit=2**24)
+        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(answers), process.stdout)
+        orders, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, process.stdin)
+        member = Member(process, log, orders=orders, answers=answers)
         self.members.append(member)
         return member
 
@@ -152,11 +168,11 @@ class Crew:
 
     async def anybody(self) -> Member:
         """One of those who live; waits until there is one."""
-        while True:
-            ready = [each for each in self.living if each.is_ready.done()]
-            if ready:
-                return self.chance.choice(ready)
-            await asyncio.sleep(0.02)
+
+        async def ready() -> list[Member]:
+            return [each for each in self.living if each.is_ready.done()]
+
+        return self.chance.choice(await until(ready))
 
     async def replace(self, member: Member) -> None:
         """SIGKILL a process, and have another begin at once."""
@@ -174,16 +190,17 @@ class Crew:
 
     async def insist(self, op: str, **what: object) -> Fields:
         """Ask anybody, and when there is no answer somebody else, as a good client does."""
-        while True:
-            member = await self.anybody()
-            try:
-                return await member.ask(op, **what)
-            except Died:
-                continue
-            except Refused as refusal:
-                if refusal.kind != "StoreUnavailable":
-                    raise
-                await asyncio.sleep(0.05)
+        async with patience(f"an answer of anybody to {op} {what}"):
+            while True:
+                member = await self.anybody()
+                try:
+                    return await member.ask(op, **what)
+                except Died:
+                    continue
+                except Refused as refusal:
+                    if refusal.kind != "StoreUnavailable":
+                        raise
+                    await asyncio.sleep(0.05)
 
     async def at_rest(self) -> None:
         """Wait until every letter is taken, also one that came to an instance too late."""
@@ -197,7 +214,7 @@ class Crew:
     async def stop_all(self) -> None:
         """Stop everybody in good order; no background loop of theirs may have died."""
         for member in self.living:
-            await member.is_ready
+            await member.ready()
             assert (await member.ask("who"))["fault"] is None
         await asyncio.gather(*(member.stop() for member in self.living))
         for log in sorted(self.folder.glob("worker-*.log")):
@@ -207,6 +224,26 @@ class Crew:
         for member in self.members:
             member.signal(signal.SIGCONT)
             await member.kill()
+
+    async def evidence(self) -> str:
+        """What the processes do now, and all that the database knows of what goes on."""
+        for member in self.living:
+            if member.is_ready.done():
+                member.signal(signal.SIGUSR1)
+        try:
+            async with patience("what the database knows", 20):
+                known = await stories(self.orders.url)
+        except Exception as error:  # noqa: BLE001 - it is said beside what it is evidence of
+            known = repr(error)
+        told = [
+            f"-- {member.log.stem}, {'alive' if member.is_alive else member.process.returncode}:\n"
+            + member.log.read_text("utf-8", errors="replace")[-_TAIL:]
+            for member in self.members
+        ]
+        return "\n".join([*told, "-- database:", known])
+
+
+_TAIL = 12_000
 
 
 @asynccontextmanager
@@ -218,6 +255,9 @@ async def crew(
     try:
         await made.hire_all(number)
         yield made
+    except Exception as error:
+        error.add_note(await made.evidence())
+        raise
     finally:
         await made.dismiss()
 
@@ -235,12 +275,3 @@ class Stopwatch:
 def soon(seconds: float = 0.05) -> float:
     """A moment at which several processes can begin together: all will have heard of it."""
     return time.time() + seconds
-
-
-async def until(holds: Callable[[], Awaitable[T]], *, every: float = 0.02) -> T:
-    """Wait for another process: what `holds` finds, as soon as it is true."""
-    while True:
-        found = await holds()
-        if found:
-            return found
-        await asyncio.sleep(every)

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 from tenuto.store.postgres.queries import QUERIES
-from tests.crash.postgres.crew import until
+from tests.kit.patience import patience, until
 from tests.kit.postgres_database import connected
 from tests.kit.postgres_server import PostgresServer
 
@@ -34,11 +34,12 @@ async def kill_postmaster(server: PostgresServer) -> None:
     assert server.process is not None
     server.process.kill()
     await asyncio.to_thread(server.process.wait)
-    while True:
-        # Those that are left hold the shared memory until they have noticed.
-        with suppress(RuntimeError):
-            await asyncio.to_thread(server.start)
-            return
+    async with patience("the start of the server"):
+        while True:
+            # Those that are left hold the shared memory until they have noticed.
+            with suppress(RuntimeError):
+                await asyncio.to_thread(server.start)
+                return
 
 
 async def kill_everything(server: PostgresServer) -> None:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import combinations_with_replacement
 
-from tests.crash.postgres.crew import Crew, Died, Member, Refused, soon, until
-from tests.crash.postgres.registers import story
+from tests.crash.postgres.crew import Crew, Died, Member, Refused, soon
 from tests.kit.checker.record import Fields
+from tests.kit.patience import patience, until
 
 COMMANDS = (
     "start",
@@ -33,7 +33,6 @@ TO_SET_UP = 1.0
 _OWNERS = frozenset({"succeed", "fail", "timer", "stop"})
 """What only happens where the instance is run."""
 _HELD = ["hold1", "hold2"]
-_MOST_HELP = 300
 
 
 @dataclass
@@ -72,7 +71,7 @@ class Duels:
 
     async def round(self, pairs: Iterable[tuple[str, str]], *, both_stop: bool = False) -> None:
         """One instance for each pair; those with a stop among them all share that stop."""
-        await asyncio.gather(*(member.is_ready for member in self._crew.members))
+        await asyncio.gather(*(member.ready() for member in self._crew.members))
         owner, other = self._crew.chance.sample(self._crew.living, 2)
         duels = await self._set_up(owner, pairs)
         at = max(duels[0].at, soon())
@@ -93,7 +92,8 @@ class Duels:
         await asyncio.gather(*(self._begin(owner, duel) for duel in duels))
 
         async def all_are_held() -> bool:
-            return bool((await owner.ask("who"))["held"] == len(_HELD) * len(duels))
+            ids = [duel.instance for duel in duels]
+            return bool((await owner.ask("holds", instances=ids))["holds"] == len(_HELD) * len(ids))
 
         await until(all_are_held)
         await asyncio.gather(*(self._bring_to(owner, duel) for duel in duels))
@@ -200,14 +200,10 @@ class Duels:
             self._note("publish", "ok", **told)
         ids = [id for duel in duels for id in (duel.instance, *duel.reruns)]
         ends = {id: asyncio.create_task(self._crew.insist("end", instance=id)) for id in ids}
-        for _ in range(_MOST_HELP):
-            open_ends = [id for id, end in ends.items() if not end.done()]
-            if not open_ends:
-                break
-            await asyncio.gather(*(self._help(id) for id in open_ends))
-            await asyncio.wait(ends.values(), timeout=0.1)
-        stuck = [id for id, end in ends.items() if not end.done()]
-        assert not stuck, "\n".join([await story(self._crew.orders.url, id) for id in stuck])
+        async with patience("the ends of all"):
+            while open_ends := [id for id, end in ends.items() if not end.done()]:
+                await asyncio.gather(*(self._help(id) for id in open_ends))
+                await asyncio.wait(ends.values(), timeout=0.1)
         for end in ends.values():
             assert (await end)["status"] in ("COMPLETED", "CANCELLED", "FAILED")
 

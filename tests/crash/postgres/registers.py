@@ -24,6 +24,19 @@ async def owned_by(connection: Connection, process_id: str) -> int:
     return int(number)
 
 
+async def stories(url: str, most: int = 3) -> str:
+    """All that is known of instances that have not ended, or that have mail."""
+    async with connected(url) as connection:
+        rows = await connection.fetch(
+            "SELECT id FROM tenuto.workflow_instances"
+            " WHERE status NOT IN ('COMPLETED', 'FAILED', 'CANCELLED')"
+            " UNION SELECT instance_id FROM tenuto.mailbox"
+        )
+    ids = [str(row[0]) for row in rows]
+    told = [await story(url, id) for id in ids[:most]]
+    return "\n".join([f"{len(ids)} instances are open or have mail: {ids[:20]}", *told])
+
+
 async def story(url: str, instance_id: str) -> str:
     """All that is known of an instance that does not go on."""
     queries = {

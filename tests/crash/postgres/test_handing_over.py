@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from tests.crash.postgres.aftermath import failures, judged
-from tests.crash.postgres.crew import Member, Stopwatch, crew, until
+from tests.crash.postgres.crew import Member, Stopwatch, crew
 from tests.crash.postgres.worker import Orders
 from tests.kit.checker.record import Fields
+from tests.kit.patience import until
 from tests.kit.postgres_database import empty_database
 
 INSTANCES = 20

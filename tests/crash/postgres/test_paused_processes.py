@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import signal
 from collections import Counter
@@ -14,10 +15,11 @@ from tenuto.store.postgres.driver import Connection
 from tests.crash.load import read
 from tests.crash.postgres.aftermath import failures, judged
 from tests.crash.postgres.clients import Clients
-from tests.crash.postgres.crew import Crew, Member, crew, until
+from tests.crash.postgres.crew import Crew, Member, crew
 from tests.crash.postgres.registers import is_buried, owned_by
 from tests.crash.postgres.worker import Orders
 from tests.kit import soak_figures
+from tests.kit.patience import patience, until
 from tests.kit.postgres_database import connected, empty_database
 
 PAUSES = 5
@@ -87,12 +89,12 @@ async def _pause(members: Crew, connection: Connection) -> None:
 
 async def _stopped_at_work(members: Crew, connection: Connection) -> tuple[Member, str]:
     """One that has several in hand, so that some end late; on a slow machine one at least."""
-    tries = 0
-    while True:
-        member = await members.anybody()
-        name = str((await member.ask("who"))["process"])
-        member.signal(signal.SIGSTOP)
-        if await owned_by(connection, name) >= (SEVERAL if tries < PATIENT_TRIES else 1):
-            return member, name
-        member.signal(signal.SIGCONT)
-        tries += 1
+    async with patience("a process that has work"):
+        for tries in itertools.count():
+            member = await members.anybody()
+            name = str((await member.ask("who"))["process"])
+            member.signal(signal.SIGSTOP)
+            if await owned_by(connection, name) >= (SEVERAL if tries < PATIENT_TRIES else 1):
+                return member, name
+            member.signal(signal.SIGCONT)
+    raise AssertionError("it counts on")

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from tests.crash.postgres.aftermath import judged
-from tests.crash.postgres.crew import Crew, Refused, crew, soon, until
+from tests.crash.postgres.crew import Crew, Refused, crew, soon
 from tests.crash.postgres.worker import Orders
 from tests.kit.checker.record import Fields
+from tests.kit.patience import until
 from tests.kit.postgres_database import empty_database
 
 ROUNDS = 12
@@ -131,5 +132,5 @@ _SAID = ("instance", "node", "decision", "by")
 
 
 async def _is_under_way(members: Crew, instance: str) -> bool:
-    answers = [await member.ask("holds", instance=instance) for member in members.living]
+    answers = [await member.ask("holds", instances=[instance]) for member in members.living]
     return any(answer["holds"] for answer in answers)

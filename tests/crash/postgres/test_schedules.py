@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.postgres.crew import Crew, crew, until
+from tests.crash.postgres.crew import Crew, crew
 from tests.crash.postgres.worker import Orders
 from tests.kit import soak_figures
+from tests.kit.patience import until
 from tests.kit.postgres_database import connected, empty_database
 
 A_SECOND = timedelta(seconds=1)

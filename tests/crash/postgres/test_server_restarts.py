@@ -13,11 +13,12 @@ import pytest
 
 from tests.crash.postgres.aftermath import judged
 from tests.crash.postgres.clients import Clients
-from tests.crash.postgres.crew import Crew, Member, crew, until
+from tests.crash.postgres.crew import Crew, Member, crew
 from tests.crash.postgres.mishaps import MISHAPS, kill_everything
 from tests.crash.postgres.worker import Orders
 from tests.kit import soak_figures
 from tests.kit.checker.record import Fields
+from tests.kit.patience import until
 from tests.kit.postgres_server import PostgresServer, running_server
 
 A_MISHAP_EVERY = 25

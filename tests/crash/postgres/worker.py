@@ -25,9 +25,12 @@ from tenuto.model.errors import TaskError, TenutoError
 from tenuto.model.inputs import TaskSucceeded
 from tenuto.store.postgres import PostgresStore
 from tenuto.tasks.context import Context
+from tenuto.workspace.engine_workspace import EngineWorkspace
 from tests.crash.load import Ledger
+from tests.crash.postgres import limited
 from tests.crash.postgres.documents import documents
 from tests.kit.checker.record import Fields
+from tests.kit.stacks import show_stacks_when_asked
 
 
 class Orders(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,6 +42,8 @@ class Orders(msgspec.Struct, frozen=True, kw_only=True):
     dead_after: float = 9.0
     work_takes: float = 0.05
     mail_every: float = 2.0
+    is_limited: bool = False
+    """Whether it has the workflows under limits, of several tenants."""
 
 
 class Worker:
@@ -65,7 +70,11 @@ class Worker:
         self._app.task(name="work")(self._work)
         self._app.task(name="hold")(self._hold)
         self._app.task(name="flaw")(self._flaw)
-        self._held: dict[tuple[str, str], asyncio.Future[bool]] = {}
+        self._app.task(name="quick")(self._quick)
+        self._is_limited = orders.is_limited
+        self._held: dict[tuple[str, str, int], asyncio.Future[bool]] = {}
+        """By instance, step and attempt: the next attempt may begin before one that is cancelled
+        has noticed."""
         self._jobs: set[asyncio.Task[None]] = set()
         self._stopping = asyncio.Event()
         self._verbs: dict[str, Callable[[Fields], Awaitable[Fields]]] = {
@@ -80,18 +89,23 @@ class Worker:
             "who": self._who,
             "schedule": self._schedule,
             "pause-schedule": self._pause_schedule,
+            "limits": self._limits,
             "stop": self._stop,
             **dict.fromkeys(("cancel", "pause", "resume", "retry"), self._command),
         }
 
     async def run(self) -> None:
+        show_stacks_when_asked()
         lines = asyncio.StreamReader(limit=2**24)
         await asyncio.get_running_loop().connect_read_pipe(
             lambda: asyncio.StreamReaderProtocol(lines), sys.stdin
         )
         async with self._app:
-            for each in documents().values():
+            for each in () if self._is_limited else documents().values():
                 await self._app.deploy(each)
+            for tenant in limited.TENANTS if self._is_limited else ():
+                for each in limited.documents().values():
+                    await self._app.workspace(tenant, "test").deploy(each)
             _say({"ready": self._app.engine.process_id})
             reading = asyncio.create_task(self._read(lines))
             await self._stopping.wait()
@@ -120,8 +134,22 @@ class Worker:
         _say({"n": asked["n"], **answer})
 
     async def _start(self, asked: Fields) -> Fields:
-        started = await self._app.start(asked["workflow"], asked["input"], key=asked.get("key"))
+        by = self._workspace(asked)
+        started = await by.start(asked["workflow"], asked["input"], key=asked.get("key"))
         return {"instance": started.id}
+
+    def _workspace(self, asked: Fields) -> EngineWorkspace:
+        if "tenant" not in asked:
+            return self._app
+        return self._app.workspace(asked["tenant"], asked.get("user", "test"))
+
+    async def _limits(self, asked: Fields) -> Fields:
+        """Set limits of the service and of tenants, whatever they were."""
+        limits = dict(asked["limits"])
+        service = limits.pop("")
+        for tenant, own in limits.items():
+            await self._app.workspace(tenant, "test").limits.set({**service, **own})
+        return {}
 
     async def _schedule(self, asked: Fields) -> Fields:
         schedules = self._app.engine.schedules
@@ -137,7 +165,7 @@ class Worker:
         return {"status": held.state.status.value}
 
     async def _command(self, asked: Fields) -> Fields:
-        instance = await self._app.instance(asked["instance"])
+        instance = await self._workspace(asked).instance(asked["instance"])
         status = await getattr(instance, asked["op"])()
         return {"status": status.value}
 
@@ -175,7 +203,7 @@ class Worker:
         return {}
 
     async def _holds(self, asked: Fields) -> Fields:
-        return {"holds": any(instance == asked["instance"] for instance, _ in self._held)}
+        return {"holds": sum(instance in asked["instances"] for instance, _, _ in self._held)}
 
     async def _who(self, _: Fields) -> Fields:
         fault = self._app.engine.fault
@@ -201,7 +229,7 @@ class Worker:
 
     async def _hold(self, ctx: Context) -> Fields:
         self._note(ctx, "running")
-        place = (ctx.instance_id, ctx.step_id)
+        place = (ctx.instance_id, ctx.step_id, ctx.attempt)
         held = self._held[place] = asyncio.get_running_loop().create_future()
         try:
             well = await held
@@ -213,6 +241,13 @@ class Worker:
             return self._done(ctx)
         self._note(ctx, "failed")
         raise TaskError("TOLD", "it was told to fail", retryable=False)
+
+    async def _quick(self, input: object) -> int:
+        """It keeps no ledger."""
+        await asyncio.sleep(self._work_takes)
+        if isinstance(input, dict) and input.get("fails"):
+            raise TaskError("TOLD", "it was told to fail", retryable=False)
+        return 1
 
     async def _flaw(self, ctx: Context) -> Fields:
         self._note(ctx, "running")

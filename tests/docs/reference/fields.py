@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
 import msgspec
 
-from tenuto.definition import availability, compensation, compiler, event_triggers
+from tenuto.definition import compensation, compiler, event_triggers
 from tenuto.definition.fields import Field, Fields, Kind, Record, Verbatim
 from tenuto.definition.language_kinds import EventCondition, Expression, Template
 from tenuto.definition.nodes import TYPES, AnyNodeType
@@ -70,12 +70,10 @@ def definition_page() -> str:
         )
         if isinstance(kind._item, Verbatim)
     }
-    unavailable = {".".join(each.path): each.code for each in availability._SURROUNDINGS}
     parts = ["# Definitions\n", _ABOUT_DEFINITIONS, "## The whole\n", _whole()]
     for name, fields in surroundings.items():
-        note = [_not_run(unavailable[name])] if name in unavailable else []
-        parts += [f"## `{name}`\n", *note, _table(fields, None)]
-    parts += ["## `options`\n", _table(OPTIONS._fields, type(OPTIONS._make())), *_not_run_options()]
+        parts += [f"## `{name}`\n", _table(fields, None)]
+    parts += ["## `options`\n", _table(OPTIONS._fields, type(OPTIONS._make()))]
     return "\n".join(parts)
 
 
@@ -97,12 +95,6 @@ def _part(field: Field) -> str:
     return "the [options](#options)" if field.kind is OPTIONS else said(field.kind)
 
 
-def _not_run_options() -> Iterator[str]:
-    for each in availability._SURROUNDINGS:
-        if each.path[0] == "options":
-            yield f"`{each.path[-1]}`: {_not_run(each.code)}"
-
-
 def _node(row: AnyNodeType) -> str:
     handles = row.handles(_sample(row))
     named = [f"`{each}`" if " " not in each else each for each in (*handles, "error")]
@@ -113,16 +105,7 @@ def _node(row: AnyNodeType) -> str:
     ]
     if row.fields.all:
         parts.append(_table(row.fields, row.make))
-    parts += [
-        f"`{setting.name}`: {_not_run(setting.code)}"
-        for setting in availability._SETTINGS
-        if setting.name in row.fields.by_name and setting.name != "input"
-    ]
     return "\n".join(parts)
-
-
-def _not_run(code: str) -> str:
-    return f"Checked, but not run by this version ([{code}](../errors.md)).\n"
 
 
 def _sample(row: AnyNodeType) -> Any:  # noqa: ANN401

@@ -101,6 +101,8 @@ class Life:
     """The newest attempt that any row is about."""
     reopened: int = 0
     """The newest attempt before a retry by hand re-opened it."""
+    queued: bool = False
+    """It asked for its mutex."""
     called_off: bool = False
     """A row says that it was cancelled, is being cancelled, or was skipped for that."""
     output: Json = None

@@ -186,6 +186,7 @@ class Picture:
                 self.mark_rest(join, row)
             else:
                 self.unexplained.append((life, row))
+        life.queued |= row.type == "MUTEX_REQUESTED"
         if self.begins(row):
             self._count_beginning(life)
             life.begun = row.seq
@@ -255,7 +256,7 @@ class Picture:
     def _call_off_body(self, loop: Node, path: str, row: Row) -> None:
         for id in loop.body:
             inner = self.lives[id, path]
-            if inner.open:
+            if inner.open or inner.queued:
                 self._mark(inner, row)
             if inner.node.type == "loop":
                 self._call_off_iterations(inner, row)

@@ -111,6 +111,7 @@ class Instance:
     dead_letters: list[Fields] | None = None
     deliveries: list[Fields] | None = None
     owner: str | None = None
+    tenant: str = "default"
 
 
 @dataclass(slots=True)
@@ -125,6 +126,9 @@ class Run:
     `instance`, `key?`, `input?` or `event`, `pattern`, `payload`; `decide` with `instance`, `node`,
     `iteration`, `decision`, `by`, `roles`.
     `faults`: `{kind, at?}`. `commits`: `{gseq, instance, first, last}` in the order of commits.
+    Commits of one turn may say so by `turn`. `limits`: `{asked, done, limits}` for every change, in
+    the numbers of commits; `asked` is 0 for those that were
+    set before, and `done` None where nobody was answered.
     `listeners`: addresses outside from the beginning of the run on, `{id, kind, tenant, patterns,
     filter?, expiresAt?, isThere, health}`; `heard`: what came to them, `{listener, id, body,
     isAccepted}` in this order.
@@ -138,6 +142,14 @@ class Run:
     commits: list[Fields] | None = None
     owed: list[tuple[str, str]] | None = None
     """Every row of the whole store that goes once it is done with: its table, and for whom."""
+    slots: list[Fields] | None = None
+    """Every row that holds a slot or waits for one, of all tenants: `{instance, state, blockedOn,
+    keys, ownKey, ownLimit}`."""
+    slots_freed: list[Fields] | None = None
+    """What was given back, and has not been counted: `{keys, amount}`."""
+    slot_counts: dict[str, int] | None = None
+    """Limit → how many are counted as taken."""
+    limits: list[Fields] | None = None
     listeners: list[Fields] | None = None
     heard: list[Fields] | None = None
     now: int | None = None
@@ -166,6 +178,10 @@ def run_of(recorded: Fields) -> Run:
         faults=recorded.get("faults"),
         commits=recorded.get("commits"),
         owed=recorded.get("owed"),
+        slots=recorded.get("slots"),
+        slots_freed=recorded.get("slotsFreed"),
+        slot_counts=recorded.get("slotCounts"),
+        limits=recorded.get("limits"),
         listeners=recorded.get("listeners"),
         heard=recorded.get("heard"),
         now=recorded.get("now"),
@@ -191,4 +207,5 @@ def instance_of(item: Fields, documents: dict[tuple[str, int], Fields]) -> Insta
         dead_letters=item.get("deadLetters"),
         deliveries=item.get("deliveries"),
         owner=item.get("owner"),
+        tenant=str(item.get("tenant", "default")),
     )

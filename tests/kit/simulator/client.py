@@ -12,6 +12,8 @@ from datetime import timedelta
 from random import Random
 from typing import Literal, assert_never
 
+from msgspec import UNSET
+
 from tenuto.core.rerun import NOT_FROM_THERE
 from tenuto.engine.definitions.reruns import plan_rerun
 from tenuto.engine.engine import Engine
@@ -216,6 +218,7 @@ class Client:
                     definition_id=str(job.document["id"]),
                     definition_version=deployed.version,
                     input=job.input,
+                    user=job.user or UNSET,
                 ),
                 instance_id=None if job.has_key else self.instance_id,
                 key=job.key if job.has_key else None,

@@ -65,8 +65,13 @@ async def collect(
         listeners = await read(store, ears, BEGIN)
     finally:
         store.abandon()
+    slots = place.slots()
     return Run(
         instances=instances,
+        slots=slots.slots,
+        slots_freed=slots.freed,
+        slot_counts=slots.counts,
+        limits=deepcopy(ledgers.limits),
         events=[_event(event) | {"after": ledgers.stored[tenant, event.id]} for _, event in events],
         effects=[deepcopy(each) for each in ledgers.effects if each["instance"] not in others],
         client=[
@@ -159,6 +164,7 @@ class _Reader:
                 for each in await self._store.inbox.deliveries_to(id)
             ],
             owner=self._owners.get(id),
+            tenant=self._tenant,
         )
 
 

@@ -26,10 +26,15 @@ class Ledgers:
         sent."""
         self.accepted: set[tuple[str, str, str, int]] = set()
         """Results that are durable."""
+        self.limits: list[Fields] = []
+        """Every change of limits, and how many commits were there when it was asked and done."""
         self.stored: dict[tuple[str, str], int] = {}
         """How many commits were there before each event, by its tenant and id."""
         self.refusals_owed = 0
         """Refusals that wait for a turn with a task's result in it."""
+        self.most_running = 0
+        """The most tasks that ran at once, in all engines."""
+        self._running = 0
         self._seen: set[tuple[str, str]] = set()
         self._tries: Counter[tuple[str, str, str]] = Counter()
 
@@ -42,12 +47,24 @@ class Ledgers:
             self._seen.add((turn, instance))
             number = len(self.commits) + 1
             self.commits.append(
-                {"gseq": number, "instance": instance, "first": first, "last": last}
+                {
+                    "gseq": number,
+                    "turn": turn,
+                    "instance": instance,
+                    "first": first,
+                    "last": last,
+                }
             )
 
     def event(self, tenant: str, id: str) -> None:
         """Note that an event is stored; only the first time counts."""
         self.stored.setdefault((tenant, id), len(self.commits))
+
+    def limit(self, limits: Fields) -> Fields:
+        """Note that limits are about to be set; when that is done is filled in."""
+        change: Fields = {"asked": len(self.commits) + 1, "done": None, "limits": limits}
+        self.limits.append(change)
+        return change
 
     def request(self, op: str, **what: object) -> Fields:
         """Note that a client asks; what came of it is filled in, and is unknown until then."""
@@ -66,6 +83,8 @@ class Ledgers:
             "outcome": "running",
         }
         self.effects.append(effect)
+        self._running += 1
+        self.most_running = max(self.most_running, self._running)
         return effect
 
     def has_called(self, instance: str, node: str) -> bool:
@@ -77,12 +96,14 @@ class Ledgers:
         return self._tries[instance, node, iteration]
 
     def ended(self, effect: Fields, outcome: Literal["completed", "failed", "cancelled"]) -> None:
+        self._running -= effect["outcome"] == "running"
         effect["outcome"] = outcome
         place = (str(effect["instance"]), str(effect["node"]), str(effect["iteration"]))
         self._tries[place] += 1
 
     def process_ended(self, outcome: Literal["lost", "stopped"]) -> None:
         """Whatever still runs went with its process."""
+        self._running = 0
         for effect in reversed(self.effects):
             if effect["outcome"] == "running":
                 effect["outcome"] = outcome

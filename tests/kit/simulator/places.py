@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol
 
 import apsw
 
@@ -18,6 +19,7 @@ from tenuto.store.outbox_columns import OutboxColumns, PostingColumns
 from tenuto.store.parts.instances import UsedKey
 from tenuto.store.protocol import Store
 from tenuto.store.sqlite import Inline, SqliteStore
+from tests.kit.checker.record import Fields
 from tests.kit.simulator.tables import OWED
 
 
@@ -53,6 +55,43 @@ class Place(Protocol):
     def owed(self) -> list[tuple[str, str]]:
         """Every row of the whole store that goes once it is done with: its table, and for whom."""
         ...
+
+    def slots(self) -> SlotTables:
+        """Who holds a slot and who waits for one, and what is counted."""
+        ...
+
+
+class SlotTables(NamedTuple):
+    """The tables of slots, of all tenants."""
+
+    slots: list[Fields]
+    freed: list[Fields]
+    counts: dict[str, int]
+
+
+SLOTS = "SELECT instance_id, state, blocked_on, keys, own_key, own_limit FROM {}slots"
+FREED = "SELECT keys, amount FROM {}slots_freed"
+COUNTS = "SELECT limit_key, taken FROM {}slot_counts"
+
+
+def slot_tables(read: Callable[[str], Iterable[Sequence[Any]]], schema: str = "") -> SlotTables:
+    """What `read` finds by SQL."""
+    slots = [
+        {
+            "instance": id,
+            "state": state,
+            "blockedOn": blocked_on,
+            "keys": json.loads(keys),
+            "ownKey": own_key,
+            "ownLimit": own_limit,
+        }
+        for id, state, blocked_on, keys, own_key, own_limit in read(SLOTS.format(schema))
+    ]
+    freed: list[Fields] = [
+        {"keys": json.loads(keys), "amount": amount} for keys, amount in read(FREED.format(schema))
+    ]
+    counts = {str(key): int(taken) for key, taken in read(COUNTS.format(schema))}
+    return SlotTables(slots, freed, counts)
 
 
 class _MemoryReader(MemoryStore):
@@ -108,6 +147,9 @@ class InMemory:
             *(("workflow_event_subscriptions", key[0]) for key in disk.waits),
         ]
 
+    def slots(self) -> SlotTables:
+        return slot_tables(self.disk.cold.reader.connection.execute)
+
 
 def _stretch(row: bytes) -> OutboxColumns:
     return unpack(StoredNotice, row).stretch
@@ -160,6 +202,10 @@ class InSqlite:
                 for table, column in OWED.items()
                 for row in connection.execute(f"SELECT {column} FROM {table}")
             ]
+
+    def slots(self) -> SlotTables:
+        with self._connection() as connection:
+            return slot_tables(connection.execute)
 
     @contextmanager
     def _connection(self) -> Iterator[apsw.Connection]:

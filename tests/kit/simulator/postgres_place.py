@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from typing import Any, TypeVar
 
 from tenuto.store.parts.members import BEAT_EVERY
@@ -16,6 +16,7 @@ from tenuto.store.postgres import PostgresStore
 from tenuto.store.protocol import Store
 from tenuto.testing.wrapped_store import Call, WrappedStore
 from tests.kit.postgres_database import connected, fresh_database
+from tests.kit.simulator.places import SlotTables, slot_tables
 from tests.kit.simulator.tables import OWED
 from tests.store.postgres_place import TestedStore, let_time_pass
 
@@ -84,10 +85,16 @@ class PostgresTables:
         rows = [f"SELECT '{table}', {column} FROM tenuto.{table}" for table, column in OWED.items()]
         return self._pairs(" UNION ALL ".join(rows))
 
+    def slots(self) -> SlotTables:
+        return slot_tables(self._rows, "tenuto.")
+
     def _pairs(self, sql: str) -> list[tuple[str, str]]:
-        async def read() -> list[tuple[str, str]]:
+        return [(row[0], row[1]) for row in self._rows(sql)]
+
+    def _rows(self, sql: str) -> Sequence[Sequence[Any]]:
+        async def read() -> Sequence[Sequence[Any]]:
             async with connected(self.url) as connection:
-                return [(row[0], row[1]) for row in await connection.fetch(sql)]
+                return await connection.fetch(sql)
 
         return _run(read())
 

@@ -14,7 +14,7 @@ from tenuto.engine.engine import Engine
 from tenuto.engine.settings import Settings
 from tenuto.engine.turns.draft import Draft
 from tenuto.engine.turns.drafter import Decide
-from tenuto.model.errors import StoreUnavailable
+from tenuto.model.errors import Conflict, StoreUnavailable
 from tenuto.model.inputs import RetryAsked
 from tenuto.model.policy import Limits
 from tenuto.model.task_definition import TaskDefinition
@@ -24,6 +24,7 @@ from tenuto.testing.fault_plan import Fault
 from tenuto.testing.seeded_ids import SeededIds
 from tenuto.testing.virtual_clock import BEGIN, VirtualClock, Wall
 from tenuto.testing.virtual_loop import Crashed, VirtualLoop
+from tenuto.workspace.limits import Limits as WorkspaceLimits
 from tenuto.workspace.task_definitions import TaskDefinitions
 from tests.kit.checker import Run
 from tests.kit.simulator import ears
@@ -142,6 +143,8 @@ class Process:
             if self._scenario.declarations
             else []
         )
+        if self._scenario.limits:
+            declaring.append(asyncio.create_task(self._limit(engines[0]), name="limits"))
         if self._scenario.poison is not None and not self._scenario.poison.is_released:
             mending = self._mend(self._scenario.poison, engines)
             declaring.append(asyncio.create_task(mending, name="mend"))
@@ -181,7 +184,7 @@ class Process:
         store.beat_every = _BEAT_EVERY
         engine = Engine(
             store,
-            registry=tasks.registry(names),
+            registry=tasks.registry(names, self._scenario.task_limits),
             clock=self.clock,
             ids=self._ids,
             settings=Settings(
@@ -298,6 +301,20 @@ class Process:
             with suppress(StoreUnavailable):
                 await TaskDefinitions(engine, DEFAULT_TENANT).put(task)
                 self._scenario.declarations.pop(0)
+
+    async def _limit(self, engine: Engine) -> None:
+        while self._scenario.limits:
+            due = self._scenario.limits[0]
+            await self.clock.sleep(max(0.0, due.at - self.clock.ticks()))
+            document = {**due.limits[""], **due.limits[DEFAULT_TENANT]}
+            change = self._ledgers.limit(due.limits)
+            try:
+                await WorkspaceLimits(engine, DEFAULT_TENANT, "operator").set(document)
+            except (StoreUnavailable, Conflict):  # or it was stored, and the answer is lost
+                await self.clock.sleep(1.0)
+                continue
+            change["done"] = len(self._ledgers.commits)
+            self._scenario.limits.pop(0)
 
     async def _until_stopped(self) -> None:
         stops = self._scenario.stops

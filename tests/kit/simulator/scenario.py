@@ -8,6 +8,7 @@ from random import Random
 
 from tenuto.core import decide
 from tenuto.engine.turns.drafter import Decide
+from tenuto.model.task_definition import TaskLimits
 from tenuto.model.tenants import DEFAULT_TENANT
 from tenuto.testing.fault_plan import FaultPlan
 from tests.kit.checker.graph import read
@@ -33,7 +34,7 @@ from tests.kit.workload import (
 from tests.kit.workload.business import with_working_time
 from tests.kit.workload.drawing import document, edges, node, task
 from tests.kit.workload.families import families, random_family
-from tests.kit.workload.limits import with_limit, with_mutex
+from tests.kit.workload.limits import with_limit, with_mutex, with_pace
 from tests.kit.workload.undoing import with_undo
 
 
@@ -55,6 +56,8 @@ class Job:
     children: list[Document] = field(default_factory=list)
     """The workflows that its steps start."""
     tenant: str = DEFAULT_TENANT
+    user: str = ""
+    """Who starts it, for limits of users."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,14 @@ class Declaration:
     attempts: int
 
 
+@dataclass(frozen=True, slots=True)
+class LimitChange:
+    """An operator sets limits: those of the service under the empty name, and a tenant's."""
+
+    at: float
+    limits: Fields
+
+
 @dataclass(slots=True)
 class Knobs:
     """Bounds that are so wide in production that few runs would reach them."""
@@ -84,7 +95,7 @@ class Knobs:
     decision_entries: int = 1_000
     mail_every: float = 100.0
     project_every: float = 100.0
-    descendants: int = 10_000
+    descendants: int = 100_000
 
 
 _UNCOUNTED = 10
@@ -113,10 +124,14 @@ class Scenario:
     """Who listens outside."""
     declarations: list[Declaration] = field(default_factory=list)
     """What the tenant `default` declares, in order."""
+    limits: list[LimitChange] = field(default_factory=list)
+    """How limits change, in order."""
     decide: Decide = decide
     """The core, or what stands around it."""
     poison: Poison | None = None
     """A bug that kills processes."""
+    task_limits: TaskLimits | None = None
+    """Those of each task."""
 
     @property
     def tenants(self) -> list[str]:
@@ -180,17 +195,68 @@ def scenario_of(seed: int, *, taste: Taste = TASTE) -> Scenario:
 
 
 def limited(seed: int, *, engines: int = 1) -> Scenario:
-    """Instances that compete for the slots of one or two workflows."""
+    """Instances that compete for slots and mutexes, while limits are set, changed and removed."""
     scenario = scenario_of(seed)
     random = Random(f"limited {seed}")
     drawn = [_document(f"{seed}-{n}", random, TASTE) for n in range(2)]
     drawn = [with_limit(each, f"{seed}-{n}") for n, each in enumerate(drawn)]
     if seed % 2:
         drawn = [with_mutex(each, f"{seed}-{n}") for n, each in enumerate(drawn)]
+    if seed % 3 == 1:
+        drawn = [with_undo(each, f"{seed}-{n}") for n, each in enumerate(drawn)]
     scenario.jobs = [
         job_of(f"{seed}-{number}", random.choice(drawn), random)
         for number in range(random.randint(3, 7))
     ]
+    if seed % 4 == 3:
+        family = family_job(f"{seed}-family", random)
+        family.document = with_mutex(family.document, f"{seed}")
+        family.children = [with_mutex(with_limit(each, f"{seed}"), "") for each in family.children]
+        family.behaviours = plan_behaviours(family.document, f"{seed}-family")
+        scenario.jobs.append(family)
+    for job in scenario.jobs:
+        job.user = random.choice(("ann", "bob", ""))
+    if seed % 3:
+        moments = [0.0, *sorted(random.uniform(0.5, 60.0) for _ in range(random.randint(0, 3)))]
+        scenario.limits = [LimitChange(at, drawn_limits(random)) for at in moments]
+    scenario.engines = engines
+    return scenario
+
+
+def drawn_limits(random: Random) -> Fields:
+    """Limits of some kinds; none at all now and then."""
+    if random.random() < 0.2:
+        return {"": {}, DEFAULT_TENANT: {}}
+    few = (1, 1, 2, 3)
+    service: Fields = {}
+    own: Fields = {}
+    if random.random() < 0.6:
+        service["globalMaxConcurrent"] = random.choice(few)
+    if random.random() < 0.3:
+        service["tenantLimits"] = {random.choice(("*", DEFAULT_TENANT)): random.choice(few)}
+    if random.random() < 0.3:
+        own["workflowTypeLimits"] = {"*": random.choice(few)}
+    if random.random() < 0.3:
+        own["userLimits"] = {random.choice(("*", "ann")): random.choice(few)}
+    return {"": service, DEFAULT_TENANT: own}
+
+
+def paced(seed: int, *, engines: int = 1) -> Scenario:
+    """Instances of one or two workflows that are debounced, or begin at a rate, beside limits.
+
+    No clock is set back: moments of starts decide.
+    """
+    scenario = scenario_of(seed)
+    random = Random(f"paced {seed}")
+    drawn = [_document(f"{seed}-{n}", random, TASTE) for n in range(2)]
+    drawn = [with_pace(each, f"{seed}-{n}") for n, each in enumerate(drawn)]
+    if seed % 3 == 0:
+        drawn = [with_limit(each, f"{seed}-{n}") for n, each in enumerate(drawn)]
+    scenario.jobs = [
+        job_of(f"{seed}-{number}", random.choice(drawn), random)
+        for number in range(random.randint(4, 8))
+    ]
+    scenario.jumps = [each for each in scenario.jumps if each.seconds > 0]
     scenario.engines = engines
     return scenario
 

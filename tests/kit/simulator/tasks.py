@@ -9,6 +9,7 @@ from tenuto.built_in.protocol import Call, Executors
 from tenuto.model.errors import TaskError
 from tenuto.model.graph import DataQuery, Http, JavaScript
 from tenuto.model.json import JSON
+from tenuto.model.task_definition import TaskLimits
 from tenuto.tasks.context import Context
 from tenuto.tasks.function import TaskFunction
 from tenuto.tasks.output import Result
@@ -30,10 +31,10 @@ class ScriptedTasks:
         self._ledgers = ledgers
         self._behaviours_of = behaviours_of
 
-    def registry(self, names: Sequence[str] = TASKS) -> Registry:
+    def registry(self, names: Sequence[str] = TASKS, limits: TaskLimits | None = None) -> Registry:
         registry = Registry()
         for name in (*names, "undo"):
-            registry.add(TaskFunction(self._run, name=name))
+            registry.add(TaskFunction(self._run, name=name, limits=limits))
         return registry
 
     def executors(self) -> Executors:

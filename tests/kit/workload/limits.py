@@ -31,3 +31,22 @@ def with_limit(drawn: Document, name: str) -> Document:
         concurrency["holdWhileWaiting"] = True
     name = "options" if "options" in drawn else "workflowOptions"
     return {**drawn, name: {**drawn.get(name, {}), "concurrency": concurrency}}
+
+
+def with_pace(drawn: Document, name: str) -> Document:
+    """The same document, of which starts become one, or few may begin in a time."""
+    random = Random(f"pace {name}")
+    options: Document = {}
+    kind = random.choice(("debounce", "rate", "rate", "both"))
+    if kind != "rate":
+        options["debounce"] = {"period": random.choice(("PT0.5S", "PT2S", "PT5S"))}
+        if random.random() < 0.5:
+            options["debounce"]["max"] = "PT6S"
+    if kind != "debounce":
+        limit = random.choice((1, 1, 2, 3))
+        options["rate"] = {"limit": limit, "per": random.choice(("PT1S", "PT10S", "PT1M"))}
+    for option in options.values():
+        if random.random() < 0.3:
+            option["key"] = "{{ctx.input.k}}"
+    name = "options" if "options" in drawn else "workflowOptions"
+    return {**drawn, name: {**drawn.get(name, {}), **options}}

@@ -200,6 +200,30 @@ async def test_what_no_turn_can_tell_is_not_said_to_be_refused(
 
 
 @pytest.mark.asyncio
+@pytest.mark.parametrize(("verb", "code"), [("put_listener", "TEN-4019"), ("keys", "TEN-4023")])
+async def test_without_a_budget_for_retries_a_broken_write_is_not_said_to_be_refused(
+    url: str, proxy: TcpProxy, opened: Opener, verb: str, code: str
+) -> None:
+    store = await opened(proxy.url(url), connections=1)
+    asks: dict[str, Callable[[], Awaitable[object]]] = {
+        "put_listener": lambda: store.listeners.put(test_outbox.listener("hook")),
+        "keys": lambda: store.access.keys("acme"),
+    }
+    await asks[verb]()  # from now on the statement is known
+    while store._database.pool._server.budget.take():
+        pass
+    proxy.lose_answers()
+    under_way = asyncio.ensure_future(asks[verb]())
+    await proxy.lost.wait()
+    proxy.mend()
+    proxy.cut()
+    with pytest.raises(StoreUnavailable, match="too many operations are repeated") as broken:
+        await under_way
+    assert broken.value.code == code
+    await asks[verb]()
+
+
+@pytest.mark.asyncio
 async def test_a_letter_of_which_nothing_was_heard_is_not_sent_again(
     url: str, proxy: TcpProxy, opened: Opener
 ) -> None:

@@ -65,7 +65,7 @@ async def _migrated_under_load(url: str, version: int, rows: int, opened: Opener
     try:
         for writer in writers:
             await writer.has_written.wait()
-        done = await migrate(session)
+        done = await migrate(session, is_beside_older=True)
         for writer in writers:
             # They go on after it, and were only made to wait.
             writer.has_written.clear()

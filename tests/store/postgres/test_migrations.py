@@ -229,3 +229,77 @@ async def test_a_reader_never_migrates(empty_url: str) -> None:
     assert "there is no store of Tenuto" in refused.message
     assert "tenuto migrate" in refused.advice
     assert await ask(empty_url, "SELECT 1 FROM pg_namespace WHERE nspname = 'tenuto'") == []
+
+
+OLD = """
+INSERT INTO tenuto.processes (id, started_at, beat_at, steady_since)
+SELECT 'old', now_ms, now_ms, now_ms FROM (SELECT tenuto.clock_ms() AS now_ms) AS clock
+"""
+"""A process of a program that does not say which it is, as programs before schema 45 do not."""
+
+
+async def test_a_migration_is_refused_while_a_program_runs_that_its_schema_does_not_support(
+    bare_url: str, opened: Opener
+) -> None:
+    session = Session(Server(read_address(bare_url)))
+    await migrate(session, newest=38)
+    await run(bare_url, OLD)
+    refused = await refusal(PostgresStore(bare_url))
+    assert refused.code == "TEN-4024"
+    assert "processes old" in refused.message
+    assert refused.advice is not None
+    assert "--beside-older" in refused.advice
+    assert await checked_version(session) == 38
+    # A process that died counts as gone, without another that declares it dead.
+    await run(bare_url, "UPDATE tenuto.processes SET beat_at = beat_at - 9001")
+    store = await opened(bare_url)
+    assert await checked_version(session) == NEWEST
+    assert await ask(bare_url, "SELECT program FROM tenuto.processes WHERE id = 'p1'") == [
+        (NEWEST,)
+    ]
+    await store.close(NOON, clean=True)
+    await session.close()
+
+
+async def test_a_migration_goes_on_beside_older_programs_where_that_is_asked_for(
+    bare_url: str,
+) -> None:
+    session = Session(Server(read_address(bare_url)))
+    await migrate(session, newest=38)
+    await run(bare_url, OLD)
+    with pytest.raises(StoreUnavailable):
+        await PostgresStore(bare_url).migrate()
+    done = await PostgresStore(bare_url).migrate(is_beside_older=True)
+    assert done == [f"{each.version:04} {each.name}" for each in MIGRATIONS if each.version > 38]
+    assert await PostgresStore(bare_url).migrate() == []
+    await session.close()
+
+
+async def test_a_program_that_enters_during_a_migration_is_refused_after_it(
+    bare_url: str, opened: Opener
+) -> None:
+    """It has found a schema that supports it, and the migration no process of its program."""
+    store = await opened(bare_url)
+    await run(bare_url, f"UPDATE tenuto.schema_info SET oldest_program = {NEWEST + 1}")
+    with pytest.raises(StoreUnavailable) as refused:
+        await store.members.enter("p2", NOON)
+    assert refused.value.code == "TEN-4005"
+    assert await ask(bare_url, "SELECT id FROM tenuto.processes WHERE id = 'p2'") == []
+
+
+async def test_a_program_of_the_schema_that_is_supported_lives_through_a_migration(
+    bare_url: str, opened: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = await opened(bare_url)
+    last = Migration(NEWEST + 1, "next", NEWEST, "SELECT 1;")
+    monkeypatch.setattr(migrations, "MIGRATIONS", [*MIGRATIONS, last])
+    session = Session(Server(read_address(bare_url)))
+    assert await migrate(session, newest=last.version) == [last]
+    deadly = Migration(NEWEST + 2, "later", NEWEST + 1, "SELECT 1;")
+    monkeypatch.setattr(migrations, "MIGRATIONS", [*MIGRATIONS, last, deadly])
+    with pytest.raises(StoreUnavailable) as refused:
+        await migrate(session, newest=deadly.version)
+    assert refused.value.code == "TEN-4024"
+    assert f"p1 (schema {NEWEST})" in refused.value.message
+    await store.members.beat()
+    await session.close()

@@ -26,19 +26,20 @@ from tenuto.store.postgres.turn_rows import _COLUMNS
 from tests.kit.postgres_database import connected, fresh_database
 from tests.store.postgres.conftest import Opener
 
-FRAMES = {"turn", "turn_of_winners", "page_of_instances"}
+FRAMES = {"turn", "turn_of_winners", "page_of_instances", "together"}
 PARTS = [
     name
     for name in _COLUMNS
     if f"{name}" in QUERIES and name not in {"owned", "owned_elsewhere", "take_back"}
 ]
 FRAGMENTS = re.compile(r"_(?:check|result|then|then_too)$")
-NOT_PLANNED = re.compile(r"(?:BEGIN|COMMIT|ROLLBACK|CREATE SCHEMA)\b")
+NOT_PLANNED = re.compile(r"(?:BEGIN|COMMIT|ROLLBACK|CREATE SCHEMA|LOCK TABLE)\b")
 
 SMALL = {
     "listeners": "as many rows as there are listeners",
     "listening": "one row",
     "shares": "as many rows as there are listeners, and sixteen",
+    "load_reports": "one row for each process that lives",
     "processes": "as many rows as processes; those that are gone for minutes, or a day",
     "moments": "as many rows as lanes of processes, and one",
     "quarantine": "as many rows as instances that processes died of",
@@ -64,10 +65,15 @@ WALKED = {
     "freed_slots": "reads what was given back since the pass before, in order, and stops",
     "concurrency_documents": "reads one row of each tenant that has limits of its own",
     "concurrency_rows": "reads one row of each tenant that has limits of its own",
-    "slots_mark": "reads one row of each tenant that has limits, and stops at the first slot",
+    "slots_mark": "stops at the first slot",
+    "concurrency_versions": "reads one row of each tenant that has limits of its own",
+    "unapplied_rules": "reads the rules of queues after a change of limits, as each process does",
+    "all_queue_rules": "reads the rules of queues, which every process holds in memory",
+    "paces_mark": "stops at the first row of the index of moments",
+    "next_pace": "stops at the first row of the index of moments",
+    "forget_paces": "deletes a hundred rows, by their keys where there are many",
     "slots_depth": "counts the queue up to its bound, where one is set",
-    "unpark_slots": "runs when an admin changes limits",
-    "rank_slots": "runs when an admin changes the order of the queue",
+    "slots_are_waited_for": "stops at the first row",
     "calendars_mark": "takes the mark of all calendars, which every process holds in memory",
     "schedule_numbers": "counts up to its limit",
     "depths": "counts up to its limit in each table",

@@ -10,11 +10,11 @@ from typing import cast
 import apsw
 import pytest
 
-from tenuto.store.sqlite.checkpoints import CHECKPOINT_PAGES, FULL_PAGES
+from tenuto.store.sqlite.checkpoints import CHECKPOINT_PAGES, FULL_PAGES, Checkpoints
 from tenuto.store.sqlite.file import File
-from tenuto.store.sqlite.session import MOST_LOG_PAGES
+from tenuto.store.sqlite.session import MOST_LOG_PAGES, Session
 from tenuto.store.sqlite.store import SqliteStore
-from tenuto.store.sqlite.workers import DedicatedThread
+from tenuto.store.sqlite.workers import DedicatedThread, Inline
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 _MEGABYTE = b"x" * 1_000_000
@@ -79,6 +79,50 @@ async def test_a_stop_in_the_midst_of_a_checkpoint_loses_nothing(tmp_path: Path)
     assert session.execute("SELECT count(*) FROM t", ()).get == written
     assert session.execute("PRAGMA integrity_check", ()).get == "ok"
     await store.close(NOW, clean=True)
+
+
+class Busy:
+    """A connection that commits while another one moves its log: so many pages in each round."""
+
+    path = "busy.db"
+
+    def __init__(self, *added: int) -> None:
+        self.log_pages = FULL_PAGES
+        self._added = list(added)
+        self.moved = 0
+        self.moved_by_itself: list[int] = []
+
+    def move_beside(self) -> int:
+        self.moved = self.log_pages
+        self.log_pages += self._added.pop(0)
+        return self.moved
+
+    def checkpoint(self) -> int:
+        self.moved_by_itself.append(self.log_pages - self.moved)
+        return self.log_pages
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("added", "left"),
+    [
+        pytest.param([900, 300, 80], 80, id="less in each round"),
+        pytest.param([90], 90, id="little at once"),
+        pytest.param([900, 890], 890, id="no less in the next round"),
+        pytest.param([900, 400, 190], 190, id="many rounds"),
+    ],
+)
+async def test_a_connection_that_writes_moves_only_what_several_rounds_have_left(
+    added: list[int], left: int
+) -> None:
+    """All commits wait for what it moves."""
+    busy = Busy(*added)
+    checkpoints = Checkpoints("busy.db", cast("Session", busy), Inline("writer"), Inline)
+    checkpoints._moving = cast("Session", SimpleNamespace(checkpoint=busy.move_beside))
+    checkpoints.committed()
+    assert checkpoints._under_way is not None
+    await checkpoints._under_way
+    assert busy.moved_by_itself == [left]
 
 
 async def _opened(path: Path) -> File:

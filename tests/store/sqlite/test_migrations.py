@@ -123,6 +123,11 @@ async def test_the_migrate_verb_tells_what_it_did(tmp_path: Path) -> None:
         "0031 data_sources_and_queries",
         "0033 encryption",
         "0034 slots",
+        "0035 paces",
+        "0036 task_limits",
+        "0037 load_reports",
+        "0038 slots_at_once",
+        "0045 programs_and_rules",
     ]
     assert await store.migrate() == []
     await store.open("p1", NOON)

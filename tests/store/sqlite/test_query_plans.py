@@ -23,6 +23,7 @@ SMALL = {
     "concurrency": "one row for each tenant that has limits of its own",
     "listeners": "as many rows as there are listeners",
     "listening": "one row",
+    "load_reports": "one row for each process that lives",
     "processes": "as many rows as processes own something",
     "quarantine": "as many rows as instances that processes died of",
     "schema_info": "one row",
@@ -32,7 +33,10 @@ SMALL = {
 
 IN_INDEX_ORDER = {
     "slots_depth": "counts the queue up to its bound, where one is set",
-    "rank_slots": "runs when an admin changes the order of the queue",
+    "slots_are_waited_for": "stops at the first row",
+    "pass_is_due": "stops at the first row of each state",
+    "unapplied_rules": "reads the rules of queues, which every process holds",
+    "all_queue_rules": "reads the rules of queues, which every process holds",
     "calendars_mark": "reads the partial index of newest versions, which every process holds",
     "forget_processes": "reads the partial index of jobs that are being worked on",
     "has_offered_jobs": "reads the first row of the partial index of jobs that nobody works on",
@@ -51,6 +55,7 @@ WALKED = {
 }
 
 SORTED = {
+    "load_reports": "one row for each process that lives",
     "open_ticks": "as many rows as ticks of the schedules are open",
     "leases_of_workers": "as many rows as are being worked on",
     "held_by_task": "as many rows as are being worked on",

@@ -141,6 +141,11 @@ const MEANINGS: Record<string, Meaning> = {
     "explanation": "Workflows may start each other at most 20 deep.",
     "advice": "Look for a workflow that starts itself, or flatten the hierarchy."
   },
+  "SLOT_DEADLOCK": {
+    "title": "Waiting for its own slot",
+    "explanation": "The child needs a slot of a limit of which every slot is held by instances that wait for such a child. The failure is not retryable.",
+    "advice": "Raise the limit above the depth of the nesting, or take the limited part out of the workflow that starts itself."
+  },
   "TOO_MANY_DESCENDANTS": {
     "title": "Too many descendants",
     "explanation": "The family of the instance has as many children as one may have.",

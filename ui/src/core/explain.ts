@@ -27,6 +27,7 @@ export type Remedy =
   | { kind: "workers" | "tasks"; label: string; task: string | null; cause: Cause }
   | { kind: "schedule"; label: string; scheduleId: string; cause: Cause }
   | { kind: "child"; label: string; childId: string; cause: Cause }
+  | { kind: "queue"; label: string; cause: Cause }
   | { kind: "compensation"; label: string; cause: Cause };
 
 export function explanationOf(view: unknown): Explanation {
@@ -111,6 +112,14 @@ function remedyFor(cause: Cause): Remedy | null {
     case "child": {
       const childId = asText(details["childId"]);
       return childId === null ? null : { kind: "child", label: "Open the child", childId, cause };
+    }
+    case "slot":
+    case "rate-limit":
+      // A step that waits for a thread, or for a request of its host, is in no queue of instances.
+      return details["position"] === undefined ? null : { kind: "queue", label: "See the queue", cause };
+    case "mutex": {
+      const holder = asText(asObject(asArray(details["holders"])[0])["instanceId"]);
+      return holder === null ? null : { kind: "child", label: "Open the holder", childId: holder, cause };
     }
     case "schedule": {
       const scheduleId = asText(details["scheduleId"]);

@@ -56,6 +56,7 @@ const LOOKS: Record<string, StatusLook> = {
   STARTED: { word: "Started", tone: "green", mark: "check" },
   MISSED: { word: "Missed", tone: "amber", mark: "clock" },
   ERROR: { word: "In error", tone: "red", mark: "cross" },
+  ON_HOLD: { word: "On hold", tone: "amber", mark: "bars" },
   SILENT: { word: "Silent", tone: "amber", mark: "unknown" },
 };
 

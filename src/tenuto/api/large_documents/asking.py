@@ -28,6 +28,7 @@ class Asking:
         self._seconds = seconds
         self._process = AnsweringProcess(program)
         self._turns = LargeDocuments(0)
+        self._is_ended = False
 
     @property
     def pid(self) -> int | None:
@@ -46,12 +47,19 @@ class Asking:
             raise RuntimeError(f"the process for large requests has failed:\n{answer.broken}")
         return answer
 
+    def refuse_all(self) -> None:
+        """Refuse what is asked and what waits, since the service stops; it is asked no more."""
+        self._is_ended = True
+        self._process.kill()
+
     async def close(self) -> None:
         """End the process; it is asked nothing after that."""
         await asyncio.to_thread(self._process.close)
 
     def _ask(self, make: Callable[[], tuple[bytes, ...]]) -> bytes:
         """In a thread, which waits for the answer."""
+        if self._is_ended:
+            raise Refusal(503, NOT_READ, "the service stops before it is read")
         timer = threading.Timer(self._seconds, self._process.kill)
         timer.daemon = True
         timer.start()

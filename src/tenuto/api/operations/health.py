@@ -23,6 +23,13 @@ class Health(Answer):
     """`ok`, or the reason why it cannot work."""
 
 
+class Readiness(Health):
+    """Whether the service can work, and how well."""
+
+    degraded: tuple[str, ...] = ()
+    """What works less well than it should, a line each; a service that is ready may have some."""
+
+
 @HEALTH.get(is_public=True)
 async def health(_: Call[NoQuery]) -> Health:
     """Whether the process is alive."""
@@ -30,14 +37,31 @@ async def health(_: Call[NoQuery]) -> Health:
 
 
 @HEALTH.get("/ready", is_public=True, other_statuses=(503,))
-async def ready(call: Call[NoQuery]) -> Health:
-    """Whether the service is ready: the engine runs, and its store answers."""
+async def ready(call: Call[NoQuery]) -> Readiness:
+    """Whether the service is ready, and in `degraded` what it does without."""
     wrong = await _fault(call)
+    degraded = _degraded(call)
     if wrong is None:
-        return Health(status="ok")
+        return Readiness(status="ok", degraded=degraded)
     call.status = 503
     call.response_headers["retry-after"] = "1"
-    return Health(status=wrong)
+    return Readiness(status=wrong, degraded=(wrong, *degraded))
+
+
+def _degraded(call: Call[NoQuery]) -> tuple[str, ...]:
+    engine = call.service.app.engine
+    found = [*call.service.pressure.described]
+    adaptive = engine.load.adaptive.lowered
+    if adaptive is not None:
+        found.append(adaptive)
+    since = engine.shared.outage.seconds
+    if since is not None:
+        found.append(f"store unavailable: for {since:,.0f} s")
+    if not engine.store.has_hints:
+        found.append("listener down: other processes are heard of by polling alone")
+    if engine.is_catching_up:
+        found.append("catching up: events that other processes left are being matched")
+    return tuple(found)
 
 
 async def _fault(call: Call[NoQuery]) -> str | None:

@@ -111,8 +111,7 @@ async def answered(
     `saving` is its definition, where that is saved with the start. With `missing` only an instance
     that was started before is answered; that error where there is none.
     """
-    asked = _asked(body, workflow, call.headers.get("idempotency-key"))
-    asked = replace(asked, traceparent=call.traceparent)
+    asked = _asked(body, workflow, call.headers.get("idempotency-key"), call.traceparent)
     if missing is not None and await call.workspace.starting.begun(asked) is None:
         raise missing
     if saving is None:
@@ -124,6 +123,8 @@ async def answered(
     call.after = {"instanceId": started.instance_id, "duplicate": started.is_repeat}
     if started.is_repeat:
         call.status = 200
+    if call.place is not None:
+        call.place.leave()
     if call.query.wait > 0:
         return replace(await _ended(call, started), instance_id=shown)
     status = started.status
@@ -135,8 +136,8 @@ async def answered(
 @STARTS.post("/instances/batch", size="batch", is_frequent=True)
 async def start_batch(call: Call[NoQuery], body: BatchRequest) -> BatchAnswer:
     """Start up to 1,000 instances; a result each."""
-    asked = [_asked(each, each.workflow_id, each.idempotency_key) for each in body.items]
-    asked = [replace(each, traceparent=call.traceparent) for each in asked]
+    trace = call.traceparent
+    asked = [_asked(each, each.workflow_id, each.idempotency_key, trace) for each in body.items]
     found = await call.workspace.starting.begin_many(asked)
     results = [_result(call, *each) for each in zip(asked, found, strict=True)]
     refused = sum(each.error is not UNSET for each in results)
@@ -144,7 +145,7 @@ async def start_batch(call: Call[NoQuery], body: BatchRequest) -> BatchAnswer:
     return BatchAnswer(results=results)
 
 
-def _asked(body: StartRequest, workflow: str, key: str | None) -> Start:
+def _asked(body: StartRequest, workflow: str, key: str | None, traceparent: str | None) -> Start:
     return Start(
         workflow=workflow,
         input=body.input,
@@ -154,6 +155,7 @@ def _asked(body: StartRequest, workflow: str, key: str | None) -> Start:
         deadline=body.deadline,
         instance_id=body.instance_id,
         version=body.version,
+        traceparent=traceparent,
     )
 
 

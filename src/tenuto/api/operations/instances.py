@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
-import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from tenuto.access.permissions import Permission
@@ -25,7 +24,7 @@ from tenuto.api.shapes import (
     split,
 )
 from tenuto.api.variables import read_variables, value_at
-from tenuto.core.snapshot import encode as encode_snapshot, references
+from tenuto.core.snapshot import shown as shown_snapshot
 from tenuto.core.view import state_of
 from tenuto.definition import to_graph_form
 from tenuto.engine.tenancy import held_by, stored_id
@@ -271,13 +270,12 @@ async def get_snapshot(call: Call[NoQuery]) -> Object:
     engine = call.workspace.engine
     held = await held_by(engine, call.workspace.tenant, call.path["id"])
     id = held.state.id
-    snapshot = encode_snapshot(held.state)
-    seqs = references(snapshot)
+    snapshot, seqs = shown_snapshot(held.state)
     rows = await engine.store.instances.entries_at(id, seqs) if seqs else []
     return {
         "instanceId": id,
         "version": held.state.version,
-        "snapshot": msgspec.json.decode(snapshot),
+        "snapshot": snapshot,
         "entries": [history_view(row) for row in rows],
     }
 

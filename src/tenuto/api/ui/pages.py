@@ -8,6 +8,7 @@ from functools import lru_cache
 from html import escape
 from typing import Final
 
+import msgspec
 from starlette.responses import Response
 
 from tenuto.api.entity_tags import is_known
@@ -26,6 +27,14 @@ _NOT_BUILT: Final = """\
 <body><h1>Tenuto</h1><p>{said}</p><p>The API is served: <a href="docs">every operation</a>.</p>
 </body></html>
 """
+
+_WAYS = {
+    "webUi": "/",
+    "api": "/api/v1",
+    "docs": "/docs",
+    "openapi": "/openapi.json",
+    "health": "/health/ready",
+}
 
 
 class UiPages:
@@ -55,7 +64,9 @@ class UiPages:
         file = files.get(name)
         if file is not None and name not in (INDEX, WIDGET):
             return _sent(file, headers)
-        if not self._is_page(name) or "text/html" not in headers.get("accept", ""):
+        if "text/html" not in headers.get("accept", ""):
+            return self._ways() if name == "" else None
+        if not self._is_page(name):
             return None
         if not files:
             return self._not_built()
@@ -91,6 +102,19 @@ class UiPages:
             "etag": entity_tag(body + policy.encode()),
         }
         return _unless_known(body, file.media, sent, headers)
+
+    def _ways(self) -> Response:
+        """What programs find at the root, where browsers find the UI."""
+        found = {name: f"{self._base}{path}" for name, path in _WAYS.items()}
+        return Response(
+            msgspec.json.encode({"service": "Tenuto", **found}) + b"\n",
+            media_type="application/json",
+            headers={
+                "cache-control": "no-store",
+                "content-security-policy": _PLAIN_POLICY,
+                "vary": "accept",
+            },
+        )
 
     def _not_built(self) -> Response:
         is_building = self._built.is_building

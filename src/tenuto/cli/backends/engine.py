@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from tenuto.cli.backends.encryption import encryption_settings
 from tenuto.cli.backends.reader import listen_url
+from tenuto.cli.loading import end_loading
 from tenuto.cli.served_address import IN_USE, with_address
 from tenuto.cli.views.terminal import say
 from tenuto.compose import MEMORY
@@ -64,6 +65,7 @@ async def engine(
     )
     if listener is not None:
         app.engine.listen(listener)
+    end_loading()
     with unlocked(store, sys.argv[1:], needs_store):
         taken_over = await app.open()
     if taken_over and not is_brief:

@@ -118,6 +118,8 @@ ACTIONS: Final[Mapping[type, Mapping[str, str]]] = {
         "promote": "promote_queued",
         "hold": "hold_queued",
         "release": "release_queued",
+        "add_rule": "add_queue_rule",
+        "remove_rule": "remove_queue_rule",
     },
     protocol.Bulk: {
         "start": "start_bulk",

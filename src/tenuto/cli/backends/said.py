@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tenuto.cli.backends.backend import Backend
     from tenuto.model.errors import StoreUnavailable
 
-_READING: Final = frozenset({"list", "show", "history", "logs", "explain"})
+_READING: Final = frozenset({"list", "show", "history", "logs", "explain", "usage", "rules"})
 _READING_ALONE: Final = _READING | {"stats"}
 _SAID_ANYWAY: Final = frozenset({"run", "send", "stats", "doctor"})
 """These have the place in what they print."""

@@ -186,6 +186,8 @@ class StoreLimits(StoredLimits):
     promote = by_engine(protocol.Limits.promote)
     hold = by_engine(protocol.Limits.hold)
     release = by_engine(protocol.Limits.release)
+    add_rule = by_engine(protocol.Limits.add_rule)
+    remove_rule = by_engine(protocol.Limits.remove_rule)
 
 
 @recorded(protocol.TestRuns)

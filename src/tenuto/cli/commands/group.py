@@ -9,8 +9,8 @@ from typing import Annotated, Any, Final, TypeVar
 
 import typer
 from typer import TyperException
-from typer.core import TyperGroup
 
+from tenuto.cli.plain_values import PlainCommand, PlainGroup
 from tenuto.cli.wrong_usage import is_json_asked, meant_instead, show_wrong_usage
 from tenuto.model.errors import TenutoError
 from tenuto.model.tenants import DEFAULT_TENANT
@@ -40,7 +40,7 @@ _ON_STORES_ALONE: Final[dict[Callable[..., Any], str]] = {}
 _OF_NO_TENANT: Final[set[Callable[..., Any]]] = set()
 
 
-class Commands(TyperGroup):
+class Commands(PlainGroup):
     """All commands; wrong usage is printed on stderr, and as JSON on stdout if asked for."""
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
@@ -109,6 +109,7 @@ def of_no_tenant(command: C) -> C:
 def offer_servers(group: typer.Typer, inside: str = "") -> None:
     """Add `--server` to every command that takes a store, except those that need the store."""
     for command in group.registered_commands:
+        command.cls = PlainCommand
         function = command.callback
         assert function is not None
         taken = inspect.signature(function).parameters
@@ -120,6 +121,7 @@ def offer_servers(group: typer.Typer, inside: str = "") -> None:
             command.callback = _or_on_a_server(function, of_tenants=of_tenants)
     for inner in group.registered_groups:
         assert inner.typer_instance is not None
+        inner.cls = PlainGroup
         offer_servers(inner.typer_instance, f"{inner.typer_instance.info.name} ")
 
 

@@ -29,9 +29,9 @@ def list_them(
 
     Listed are tasks of the server that answers (RUNS: in process), of connected workers (worker),
     and declared ones (pushed, if they have an address). RETRIES, TIMEOUT and INPUT hold for steps
-    that set nothing: of the declaration, else of the code. WORKERS is the number of connected
-    workers that take a task, SEEN when one was seen last, CODE OF the workers whose code sets
-    something, or the address of a pushed task.
+    that set nothing: of the declaration, else of the code. LIMITS hold for all attempts of a task
+    together. WORKERS is the number of connected workers that take a task, SEEN when one was seen
+    last, CODE OF the workers whose code sets something, or the address of a pushed task.
 
     tenuto tasks list
     """

@@ -27,11 +27,26 @@ def verify(*, store: Store = STORE, output: Output = "table") -> None:
 
 
 @on_stores_alone
-def migrate(*, store: Store = STORE, output: Output = "table") -> None:
+def migrate(
+    *,
+    beside_older: Annotated[
+        bool,
+        typer.Option(
+            "--beside-older",
+            help="Migrate although processes of an older program are running, which the new "
+            "schema does not support.",
+        ),
+    ] = False,
+    store: Store = STORE,
+    output: Output = "table",
+) -> None:
     """Create the store, or bring its schema up to date."""
     from tenuto.cli.upkeep import migrate_store
 
-    perform(lambda: migrate_store(store, is_json=output == "json"), output)
+    perform(
+        lambda: migrate_store(store, is_beside_older=beside_older, is_json=output == "json"),
+        output,
+    )
 
 
 @on_stores_alone

@@ -56,7 +56,7 @@ def unreadable_json(problems: Sequence[Problem]) -> Object:
 
 def remarks_json(source: Source) -> list[JSON]:
     """Everything that is wrong with a definition, with its places."""
-    return [problem_json(each, source.positions) for each in source.remarks]
+    return [problem_json(each, source.positions) for each in source.problems]
 
 
 def show_valid(source: Source) -> None:
@@ -69,9 +69,9 @@ def show_valid(source: Source) -> None:
 
 def show_remarks(source: Source, what: str) -> None:
     """The warnings about a definition, on stderr."""
-    if remarks := source.remarks:
+    if source.problems:
         say(f"{source.path} {what}, with remarks:")
-        show_problems(remarks, source.positions)
+        show_problems(source.problems, source.positions)
 
 
 def _table(graph: Graph) -> Text:

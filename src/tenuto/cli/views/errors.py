@@ -13,7 +13,6 @@ from tenuto.model.codes import CATALOGUE
 from tenuto.model.errors import (
     InvalidDefinition,
     InvalidInput,
-    NotAvailable,
     Problem,
     TenutoError,
     WorkflowFailed,
@@ -79,7 +78,7 @@ def show_problems(problems: Sequence[Problem], positions: Positions | None = Non
 
 def problems_of(error: TenutoError) -> tuple[Problem, ...]:
     """The problems that an error lists, if it lists any."""
-    if isinstance(error, InvalidDefinition | InvalidInput | NotAvailable):
+    if isinstance(error, InvalidDefinition | InvalidInput):
         return error.problems
     return ()
 

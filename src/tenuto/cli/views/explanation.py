@@ -10,10 +10,11 @@ from typing import Final
 from tenuto.cli.views.failure import causes_of
 from tenuto.cli.views.marks import STATUS_MARKS
 from tenuto.cli.views.near_misses import near_view_lines
-from tenuto.cli.views.terminal import ago, countdown, length, show, show_line, styled
+from tenuto.cli.views.terminal import ago, countdown, show, show_line, styled
 from tenuto.model.codes import CATALOGUE, FAILURES, Code
 from tenuto.model.errors import NotFound
 from tenuto.model.json import JSON, Object
+from tenuto.model.lengths import length
 from tenuto.model.status import read_status
 
 _OVER: Final = ("completed", "failed", "cancelled", "schedule")

@@ -13,7 +13,7 @@ from tenuto.cli.views.marks import STATUS_MARKS
 from tenuto.cli.views.near_misses import near_event_lines
 from tenuto.cli.views.progress import collapsed, elapsed, failed_inside, lines_of
 from tenuto.cli.views.tables import cell, table_of
-from tenuto.cli.views.terminal import ago, data, length, one_line, show, show_line, styled
+from tenuto.cli.views.terminal import ago, data, one_line, show, show_line, styled
 from tenuto.core import InstanceState
 from tenuto.core.ending import output_of
 from tenuto.core.view import waits_of
@@ -25,6 +25,7 @@ from tenuto.model.graph import Approval
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import TimerKey, TimerKind
 from tenuto.model.json import Object
+from tenuto.model.lengths import length
 from tenuto.model.policy import NO_POLICIES, Policies
 from tenuto.model.status import Status
 from tenuto.store.parts.waits import WaitKey

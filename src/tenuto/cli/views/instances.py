@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Final
 from tenuto.cli.lookup import short_ids
 from tenuto.cli.views.marks import STATUS_MARKS
 from tenuto.cli.views.tables import cell, is_narrow, table_of
-from tenuto.cli.views.terminal import ago, length
+from tenuto.cli.views.terminal import ago
 from tenuto.model.durations import iso
 from tenuto.model.json import JSON, Object
+from tenuto.model.lengths import length
 from tenuto.workspace.values import Summary
 
 if TYPE_CHECKING:

@@ -6,17 +6,25 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 from tenuto.cli.views.tables import table_of
-from tenuto.cli.views.terminal import show
+from tenuto.cli.views.terminal import say, show
 from tenuto.model.durations import iso
 from tenuto.model.json import Object
 from tenuto.model.moments import spelled
-from tenuto.workspace.limit_values import QueuedInstance, SetLimits
+from tenuto.workspace.limit_values import (
+    ChangedLimits,
+    FullLimit,
+    LimitUse,
+    LimitUses,
+    QueuedInstance,
+    SavedQueueRule,
+    SetLimits,
+)
 
 if TYPE_CHECKING:
     from rich.text import Text
 
 
-def as_json(value: SetLimits | QueuedInstance) -> Object:
+def as_json(value: SetLimits | QueuedInstance | LimitUses | SavedQueueRule) -> Object:
     """A value as the API gives it."""
     return cast("Object", spelled(value))
 
@@ -31,7 +39,7 @@ def queue_table(found: Sequence[QueuedInstance]) -> Text:
             "on hold" if each.held else each.place,
             str(each.priority),
             iso(each.since),
-            ", ".join(f"{full.limit} {full.held}/{full.max}" for full in each.waiting_for),
+            ", ".join(map(_full, each.waiting_for)),
         ]
         for each in found
     ]
@@ -39,17 +47,102 @@ def queue_table(found: Sequence[QueuedInstance]) -> Text:
     return table_of(names, cells, whole=2)
 
 
+def _full(limit: FullLimit) -> str:
+    """A debounce has no number."""
+    return limit.limit if limit.max is None else f"{limit.limit} {limit.held}/{limit.max}"
+
+
+def show_change(changed: ChangedLimits) -> None:
+    """Limits that were set, or what a dry run says of them."""
+    for problem in changed.warnings:
+        say(f"{problem.code} {problem.message}")
+    found = changed.preview
+    if found is None:
+        show_limits(changed)
+        return
+    cells: list[list[str | Text]] = [
+        [
+            each.limit,
+            _max(each.before.max),
+            _max(each.after.max),
+            str(each.before.held),
+            str(each.after.held),
+            str(each.before.waiting),
+            str(each.after.waiting),
+        ]
+        for each in found.limits
+    ]
+    names = ("LIMIT", "MAX", "THEN", "HELD", "THEN", "WAIT", "THEN")
+    show(table_of(names, cells, whole=1))
+    more = "" if found.is_complete else ", of the first 10,000"
+    show(f"{found.admitted} would be admitted at once, {found.waiting} would wait{more}")
+    say("nothing was saved")
+
+
+def _max(most: int | None) -> str:
+    return "none" if most is None else str(most)
+
+
 def show_limits(found: SetLimits) -> None:
     """All limits, a line each."""
-    if found.global_max_concurrent is not None:
-        show(f"global            {found.global_max_concurrent}")
+    most = found.global_max_concurrent
+    cells: list[list[str | Text]] = [] if most is None else [["all", "", str(most)]]
     for title, limits in (
         ("tenant", found.tenant_limits),
         ("workflow", found.workflow_type_limits),
         ("user", found.user_limits),
     ):
-        for name, limit in sorted(limits.items()):
-            show(f"{title:<8}  {name:<6}  {limit}")
-    bound = "" if found.queue.bound is None else f", at most {found.queue.bound}"
-    show(f"queue     {found.queue.order}{bound}")
-    show(f"version   {found.version}")
+        cells += [[title, name, str(limit)] for name, limit in sorted(limits.items())]
+    if cells:
+        show(table_of(("LIMIT ON", "NAME", "AT MOST"), cells, whole=3))
+    else:
+        show("no limit is set")
+    rules, effective = found.resource_based_limits, found.effective
+    if rules is not None and effective is not None:
+        bounds = f"from {rules.min} to {rules.max}"
+        show(f"adaptive limit of all, {bounds}: {effective.limit} ({effective.reason})")
+    bound = "" if found.queue.bound is None else f", at most {found.queue.bound} wait"
+    show(f"queue: {found.queue.order}{bound}; version {found.version}")
+
+
+def uses_table(found: Sequence[LimitUse]) -> Text:
+    """How full limits are, a line each."""
+    cells: list[list[str | Text]] = [
+        [
+            each.limit,
+            f"{each.held}/{each.max}",
+            str(each.waiting),
+            ", ".join(
+                f"{holder.instance_id} {holder.step_id}" if holder.step_id else holder.instance_id
+                for holder in each.holders
+            ),
+        ]
+        for each in found
+    ]
+    return table_of(("LIMIT", "HELD", "WAIT", "HELD BY"), cells, whole=3)
+
+
+def rule_table(found: Sequence[SavedQueueRule]) -> Text:
+    """Rules of the queue, a line each."""
+    cells: list[list[str | Text]] = [
+        [
+            each.id,
+            "" if each.priority is None else str(each.priority),
+            "hold" if each.hold else "",
+            each.when,
+            each.note or "",
+        ]
+        for each in found
+    ]
+    return table_of(("ID", "PRIORITY", "HOLD", "WHEN", "NOTE"), cells, whole=1)
+
+
+def show_rule(rule: SavedQueueRule, *, is_saved: bool) -> None:
+    """A rule that was saved, or what a dry run says of it."""
+    more = "" if rule.is_complete or is_saved else ", of the first 10,000"
+    show(f"{rule.matched} of {rule.examined} that wait match{more}")
+    if is_saved:
+        later = "" if rule.is_complete else "; not every process knows it yet: it is applied again"
+        say(f"rule {rule.id} is saved{later}")
+    else:
+        say("nothing was saved" + ("; it matches everything" if rule.matches_all else ""))

@@ -8,9 +8,10 @@ from tenuto.cli import exits
 from tenuto.cli.views.advice import Advice
 from tenuto.cli.views.errors import show_error
 from tenuto.cli.views.marks import STATUS_MARKS
-from tenuto.cli.views.terminal import is_redrawn, length, say, say_command, show, show_json
+from tenuto.cli.views.terminal import is_redrawn, say, say_command, show, show_json
 from tenuto.model.errors import TenutoError, WorkflowFailed
 from tenuto.model.failure import is_in_the_definition
+from tenuto.model.lengths import length
 from tenuto.model.status import Status
 from tenuto.model.test_run import is_test_run
 

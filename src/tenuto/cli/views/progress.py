@@ -9,7 +9,7 @@ from itertools import groupby, islice
 from typing import Final, NamedTuple
 
 from tenuto.cli.views.marks import MARKS
-from tenuto.cli.views.terminal import countdown, length
+from tenuto.cli.views.terminal import countdown
 from tenuto.core import InstanceState, Plan
 from tenuto.core.incomplete_joins import join_message
 from tenuto.core.iterations import progress_of
@@ -20,6 +20,7 @@ from tenuto.model.graph import EventWait, Loop
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import TimerKey, TimerKind
 from tenuto.model.json import JSON
+from tenuto.model.lengths import length
 from tenuto.model.policy import NO_POLICIES, Policies
 from tenuto.model.status import NodeStatus
 

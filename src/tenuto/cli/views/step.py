@@ -7,8 +7,9 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from tenuto.cli.views.tables import cell, table_of
-from tenuto.cli.views.terminal import length, one_line, show, styled
+from tenuto.cli.views.terminal import one_line, show, styled
 from tenuto.model.json import JSON, Object
+from tenuto.model.lengths import length
 
 if TYPE_CHECKING:
     from rich.text import Text

@@ -10,9 +10,11 @@ import msgspec
 
 from tenuto.cli.views.inputs import input_line
 from tenuto.cli.views.tables import cell, table_of
-from tenuto.cli.views.terminal import ago, length
+from tenuto.cli.views.terminal import ago
 from tenuto.cli.views.workers import takers
 from tenuto.model.json import JSON, Object
+from tenuto.model.lengths import length
+from tenuto.model.task_definition import TaskLimits
 from tenuto.tasks.undo import UNDO
 from tenuto.workspace.values import ListedTask, WorkerStatus
 
@@ -37,6 +39,7 @@ def tasks_table(
                 ", ".join(map(_PLACES.__getitem__, each.runs)) or "nowhere",
                 _retry(each.in_force.retry),
                 "-" if timeout is None else _length(timeout),
+                _limits(each.in_force.limits),
                 cell(_input(each), 100),
                 number,
                 seen,
@@ -44,8 +47,8 @@ def tasks_table(
                 cell(each.description or "", 60),
             ]
         )
-    names = ("ID", "RUNS", "RETRIES", "TIMEOUT", "INPUT", "WORKERS", "SEEN", "CODE OF")
-    return table_of((*names, "DESCRIPTION"), cells, whole=4)
+    names = ("ID", "RUNS", "RETRIES", "TIMEOUT", "LIMITS", "INPUT", "WORKERS", "SEEN", "CODE OF")
+    return table_of((*names, "DESCRIPTION"), cells, whole=5)
 
 
 def task_json(shown: ListedTask, workers: Sequence[WorkerStatus]) -> Object:
@@ -76,6 +79,16 @@ def _workers(shown: ListedTask, workers: Sequence[WorkerStatus], now: datetime) 
 def _length(timeout: str | float) -> str:
     """A time-out of code is in milliseconds."""
     return timeout if isinstance(timeout, str) else length(timedelta(milliseconds=timeout))
+
+
+def _limits(limits: TaskLimits | None) -> str:
+    if not limits:
+        return "-"
+    parts = [
+        "" if limits.concurrency is None else f"{limits.concurrency:,} at once",
+        "" if limits.rate_per_second is None else f"{limits.rate_per_second:g}/s",
+    ]
+    return ", ".join(filter(None, parts))
 
 
 def _retry(policy: dict[str, JSON] | None) -> str:

@@ -20,6 +20,7 @@ import msgspec
 from tenuto.cli.encoding import json_for
 from tenuto.cli.views.masking import masked
 from tenuto.model.json import JSON
+from tenuto.model.lengths import UNITS, length
 from tenuto.model.unsafe_text import escaped
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ PROGRAM: Final = "TENUTO_PROGRAM"
 """How the parent of this process was called, which prints commands in its name."""
 SHORT_ID: Final = 13
 """Characters of an id that are shown where it is cut: the first eight are the same for a minute."""
-_UNITS: Final = (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1))
 
 
 @cache
@@ -218,25 +218,6 @@ def one_line(value: JSON, most: int | None = 120) -> str:
     return text if most is None or len(text) <= most else text[: most - 1] + "…"
 
 
-def length(span: timedelta) -> str:
-    """`0.3 s`, `24 s`, `1 m 2 s`, `2 d 23 h`: two units at most."""
-    seconds = max(span.total_seconds(), 0.0)
-    if seconds < 9.95:
-        return f"{seconds:.1f} s"
-    whole = round(seconds)
-    for place, (unit, size) in enumerate(_UNITS):
-        if whole >= size:
-            count, rest = divmod(whole, size)
-            following = _UNITS[place + 1] if place + 1 < len(_UNITS) else None
-            second = rest // following[1] if following else 0
-            return (
-                f"{count} {unit} {second} {following[0]}"
-                if following and second
-                else f"{count} {unit}"
-            )
-    return "0 s"
-
-
 def countdown(span: timedelta) -> str:
     """`3 s`: whole seconds until something happens, rounded up; `now` when it is due."""
     seconds = span.total_seconds()
@@ -251,7 +232,7 @@ def ago(moment: datetime, now: datetime) -> str:
     seconds = (now - moment).total_seconds()
     if seconds < 1:
         return "just now"
-    unit, size = next(each for each in _UNITS if seconds >= each[1])
+    unit, size = next(each for each in UNITS if seconds >= each[1])
     return f"{int(seconds // size)} {unit} ago"
 
 

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Protocol, Self
 from tenuto.cli.views.compensation import under_way, undone_since
 from tenuto.cli.views.marks import STATUS_MARKS
 from tenuto.cli.views.progress import Line, counts, elapsed, line_of, lines_of
-from tenuto.cli.views.terminal import is_redrawn, length, say, talk
+from tenuto.cli.views.terminal import is_redrawn, say, talk
 from tenuto.core import InstanceState, Plan
 from tenuto.model.ids import NodeKey
+from tenuto.model.lengths import length
 from tenuto.model.policy import NO_POLICIES, Policies
 from tenuto.model.status import NodeStatus
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache, reduce
 from operator import xor
@@ -27,7 +27,7 @@ from tenuto.model.errors import TenutoError
 from tenuto.model.graph import Task
 from tenuto.model.json import Object
 from tenuto.model.policy import NO_POLICY, Check, Policies, TaskPolicy
-from tenuto.model.task_definition import TaskDefinition
+from tenuto.model.task_definition import NO_LIMITS, TaskDefinition, TaskLimits
 from tenuto.model.working_time import BusinessDuration
 from tenuto.store.parts.tasks import TaskRow, TasksMark, mark_of
 from tenuto.store.protocol import Store
@@ -54,16 +54,25 @@ class Functions(Protocol):
 class DeclaredTasks:
     """The declared tasks of all tenants, as this process knows them."""
 
-    def __init__(self, store: Store, functions: Functions) -> None:
+    def __init__(self, store: Store, functions: Functions, *, fails_unknown: bool = False) -> None:
+        """`fails_unknown`: attempts of tasks without a function fail, and wait for no worker."""
         self._store = store
+        self._fails_unknown = fails_unknown
         self._functions = functions
         self._rows: dict[str, Mapping[str, TaskRow]] = {}
         """By tenant and id; a tenant's are replaced as a whole."""
         self._mark = TasksMark()
         self._revision = functions.revision
-        self._undeclared = Policies(tasks=functions.policies())
+        self._undeclared = _of_functions(functions)
         """The policies of every tenant that has declared nothing."""
         self._declared: dict[str, Policies] = {}
+        self.changed: Callable[[], None] = lambda: None
+        """Called when a tenant has declared other tasks."""
+
+    @property
+    def has_limits(self) -> bool:
+        """Whether a task of any tenant has limits."""
+        return bool(self.of("").limited) or any(each.limited for each in self._declared.values())
 
     def of(self, tenant: str) -> Policies:
         """The policies of a tenant's tasks, as they are now."""
@@ -130,17 +139,29 @@ class DeclaredTasks:
     def _swap(self, tenant: str, rows: Mapping[str, TaskRow], digest: int) -> None:
         if rows:
             self._rows[tenant] = rows
-            self._declared[tenant] = _policies(rows, self._undeclared.tasks, digest)
+            self._declared[tenant] = self._policies(rows, digest)
         else:
             self._rows.pop(tenant, None)
             self._declared.pop(tenant, None)
+        self.changed()
+
+    def _policies(self, rows: Mapping[str, TaskRow], digest: int) -> Policies:
+        functions = self._undeclared
+        limited = dict(functions.limited)
+        for id, row in rows.items():
+            limits = _limits(row).over(limited.get(id, NO_LIMITS))
+            if limits and (id in functions.tasks or not self._fails_unknown):
+                limited[id] = limits
+        return Policies(
+            tasks=_Declared(rows, functions.tasks), limited=limited, version=f"{digest:012x}"
+        )
 
     def _read_functions(self) -> None:
         self._revision = self._functions.revision
-        self._undeclared = Policies(tasks=self._functions.policies())
+        self._undeclared = _of_functions(self._functions)
         for tenant, rows in self._rows.items():
             digest = self._digest_of(tenant)
-            self._declared[tenant] = _policies(rows, self._undeclared.tasks, digest)
+            self._declared[tenant] = self._policies(rows, digest)
 
 
 def tag_of(row: TaskRow) -> str:
@@ -154,10 +175,10 @@ def _digest(row: TaskRow) -> int:
     return int.from_bytes(hashlib.sha256(tag).digest()[:6])
 
 
-def _policies(
-    rows: Mapping[str, TaskRow], functions: Mapping[str, TaskPolicy], digest: int
-) -> Policies:
-    return Policies(tasks=_Declared(rows, functions), version=f"{digest:012x}")
+def _of_functions(functions: Functions) -> Policies:
+    tasks = functions.policies()
+    limited = {id: each.limits for id, each in tasks.items() if each.limits is not None}
+    return Policies(tasks=tasks, limited=limited)
 
 
 class _Declared(Mapping[str, TaskPolicy]):
@@ -191,7 +212,21 @@ def _merged(declared: TaskPolicy, of_function: TaskPolicy) -> TaskPolicy:
         retry=declared.retry or of_function.retry,
         timeout=declared.timeout or of_function.timeout,
         heartbeat_timeout=declared.heartbeat_timeout or of_function.heartbeat_timeout,
+        limits=(declared.limits or NO_LIMITS).over(of_function.limits or NO_LIMITS) or None,
     )
+
+
+@lru_cache(maxsize=_COMPILED)
+def _limits(row: TaskRow) -> TaskLimits:
+    with suppress(msgspec.MsgspecError):
+        return limits_of(_decode(row.document))
+    return NO_LIMITS
+
+
+def limits_of(task: TaskDefinition) -> TaskLimits:
+    """The limits of a declared task, with those in the code of workers."""
+    code = task.registered[0].limits if task.registered else None
+    return task.limits.over(code or NO_LIMITS)
 
 
 @lru_cache(maxsize=_COMPILED)
@@ -211,6 +246,7 @@ def _policy(row: TaskRow) -> TaskPolicy:
         heartbeat_timeout=node.config.heartbeat_timeout,
         check_input=_input_check(task),
         check_output=None if task.output_schema is None else OutputCheck(task.output_schema),
+        limits=limits_of(task) or None,
         version=version,
     )
 
@@ -235,4 +271,5 @@ def with_registered(task: TaskDefinition) -> TaskDefinition:
         if task.heartbeat_timeout is None
         else task.heartbeat_timeout,
         input_schema=code.input_schema if task.input_schema is None else task.input_schema,
+        limits=limits_of(task),
     )

@@ -24,7 +24,11 @@ class Definitions:
         """`admit` refuses a document of so many bytes where a tenant has its most."""
         self._shared = shared
         settings = shared.settings
-        self.declared_tasks = DeclaredTasks(shared.store, shared.registry)
+        self.declared_tasks = DeclaredTasks(
+            shared.store,
+            shared.registry,
+            fails_unknown=shared.settings.unknown_tasks == "fail",
+        )
         self.plans = Plans(
             shared.store,
             shared.clock,

@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeAlias, TypeVar
 from tenuto.engine.bounds import DEFAULT_BOUNDS
 from tenuto.engine.turns.fair_queue import FairQueue
 from tenuto.model.errors import Overloaded
+from tenuto.model.pauses import PACE
 from tenuto.tasks.collector import collect_young
 
 Made = TypeVar("Made")
@@ -22,9 +23,15 @@ _Job: TypeAlias = Callable[[], bool]
 LARGE = DEFAULT_BOUNDS.large_document
 _MOST_WAITING = 20
 """The most large documents of a tenant that may wait: each is kept in memory until its turn."""
-_SWITCH_SECONDS = 0.00005
+_SWITCH_SECONDS = 0.00001
 """How long the thread keeps the interpreter from the loop, which needs it many times a request."""
 
+_PART_SECONDS = 0.001
+"""For so long at least a thread works between two pauses."""
+_LONGEST_PAUSE = 0.005
+
+_LONGEST_REST = 0.1
+"""Seconds between two documents of a tenant, while several are at work."""
 _COLLECT_SECONDS = 0.01
 """How often what a thread makes is looked through for garbage: little at a time."""
 
@@ -47,6 +54,8 @@ class LargeDocuments:
         self._large = large
         self._is_busy = False
         self._waiting: FairQueue[_Waiter] = FairQueue(lambda waiter: waiter.tenant)
+        self.is_shared: Callable[[], bool] = lambda: False
+        """Whether several tenants are at work: then the documents of one have half of the time."""
         self._jobs: SimpleQueue[_Job | None] | None = None
         """Those of the thread, which ends when no document waits: each start of one takes time."""
 
@@ -57,7 +66,7 @@ class LargeDocuments:
         if size < self._large:
             return work()
         await self._turn_of(tenant, may_refuse=may_refuse)
-        return await self._in_thread(work)
+        return await self._in_thread(work, tenant)
 
     async def aside(self, work: Callable[[], Made], *, tenant: str = "") -> Made:
         """What `work` makes, which takes long for small values too; Overloaded."""
@@ -103,17 +112,22 @@ class LargeDocuments:
             self._jobs.put(None)
             self._jobs = None
 
-    def _in_thread(self, work: Callable[[], Made]) -> asyncio.Future[Made]:
+    def _in_thread(self, work: Callable[[], Made], tenant: str) -> asyncio.Future[Made]:
         """What `work` makes; the turn is over when the thread is, also if nothing waits for it.
 
         The thread ends with the process: a stop does not wait for it.
         """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Made] = loop.create_future()
+        began = loop.time()
 
         def ended(made: Made | None, error: BaseException | None) -> None:
             collecting.end()
-            self._give_turn()
+            if self._waiting and self._waiting.first.tenant == tenant and self.is_shared():
+                # The thread takes the interpreter from everything else.
+                loop.call_later(min(loop.time() - began, _LONGEST_REST), self._give_turn)
+            else:
+                self._give_turn()
             if future.done():
                 return
             if error is not None:
@@ -123,6 +137,7 @@ class LargeDocuments:
 
         def run() -> bool:
             made, error = None, None
+            PACE.set(_Pace(loop.time, self.is_shared).pause)
             try:
                 made = work()
             except BaseException as raised:  # noqa: BLE001 - it is raised where the result is awaited
@@ -159,6 +174,29 @@ def _work(jobs: SimpleQueue[_Job | None]) -> None:
             return
         # Or its document would live until the next one comes.
         del job
+
+
+class _Pace:
+    """Lets the work of a thread rest for as long as each part of it took, while tenants share."""
+
+    def __init__(self, ticks: Callable[[], float], is_shared: Callable[[], bool]) -> None:
+        """`ticks` tells the time in seconds, to any thread."""
+        self._ticks = ticks
+        self._is_shared = is_shared
+        self._began = ticks()
+
+    def pause(self) -> None:
+        took = self._ticks() - self._began
+        if took < _PART_SECONDS:
+            return
+        if self._is_shared():
+            _rest(min(took, _LONGEST_PAUSE))
+        self._began = self._ticks()
+
+
+def _rest(seconds: float) -> None:
+    """Let other threads go on."""
+    threading.Event().wait(seconds)
 
 
 class _Collecting:
@@ -207,15 +245,17 @@ def is_small(value: object, large: int) -> bool:
     pending = [value]
     while pending:
         each = pending.pop()
-        if isinstance(each, str):
+        if isinstance(each, str | dict | list | tuple):
+            # Before the items are taken: a list of a million is not copied.
             count += len(each)
-        elif isinstance(each, dict):
-            count += len(each)
-            pending += each.keys()
-            pending += each.values()
+            if count >= large:
+                return False
+        if isinstance(each, dict):
+            pending += [*each]
+            pending += [inner for inner in each.values() if type(inner) not in _WITHOUT_SIZE]
         elif isinstance(each, list | tuple):
-            count += len(each)
-            pending += each
-        if count >= large:
-            return False
+            pending += [inner for inner in each if type(inner) not in _WITHOUT_SIZE]
     return True
+
+
+_WITHOUT_SIZE: frozenset[type] = frozenset({int, float, bool, type(None)})

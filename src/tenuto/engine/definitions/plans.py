@@ -15,9 +15,10 @@ import msgspec
 
 from tenuto.built_in.protocol import CodeChecker
 from tenuto.core import Plan
-from tenuto.definition import Checked, check, compile_definition, unavailable
+from tenuto.definition import Checked, check, compile_definition
 from tenuto.definition.compiler import invalid_definition
 from tenuto.definition.report import did_you_mean
+from tenuto.definition.schemas import weigh_input_schema
 from tenuto.encryption.errors import NO_KEYS
 from tenuto.encryption.parts import PATTERNS_KEPT
 from tenuto.encryption.store import can_seal
@@ -34,7 +35,7 @@ from tenuto.engine.test_runs.mocks import (
     refuse_bad_mocks,
     with_mocks,
 )
-from tenuto.model.errors import Conflict, InvalidDefinition, NotAvailable, NotFound, Problem
+from tenuto.model.errors import Conflict, InvalidDefinition, NotFound, Problem
 from tenuto.model.graph import Definition
 from tenuto.model.json import JSON
 from tenuto.model.large_json import decode
@@ -59,6 +60,10 @@ _NAMED = 8
 """So many definitions are named where one is not found."""
 _KEPT_BYTES = 32_000_000
 """The most bytes of documents whose plans are kept: a plan takes many times as much."""
+_SCHEMA = b'Schema"'
+_TIMES_WITH_SCHEMAS = 10
+"""Documents with schemas count so many times: finding the bounds of a schema takes up to a
+millisecond for a thousand bytes."""
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 _HEARD_FOR = STILL_WANTED / 4
 """A version that was listed so short a time ago stays listed until an instance has started."""
@@ -85,18 +90,10 @@ class Deployed(NamedTuple):
 
     version: int
     plan: Plan
-    unavailable: tuple[Problem, ...]
-    """Features that this version of the program does not run."""
     digest: bytes = b""
     """The hash of the author's document."""
     size: int = 0
     """Of the author's document, in bytes."""
-
-    def refuse_unavailable(self) -> None:
-        if self.unavailable:
-            raise NotAvailable(
-                "the definition uses something this version does not run", self.unavailable
-            )
 
 
 class Plans:
@@ -147,6 +144,10 @@ class Plans:
         """Checks bodies, inputs and payloads without blocking the loop; none takes long."""
         self.inputs = InputChecks(self.values)
 
+    def share(self, is_shared: Callable[[], bool]) -> None:
+        """`is_shared`: whether several tenants are at work, which the threads make way for."""
+        self._large.is_shared = self.values.is_shared = is_shared
+
     async def get(self, tenant: str, id: str, version: int | None = None) -> Deployed:
         """A version; without a number the newest. NotFound when there is none."""
         if version is None and not self._store.is_shared:
@@ -164,7 +165,7 @@ class Plans:
             advice = await self._advice(tenant, id)
             raise NotFound(f"there is no workflow {which}", code="TEN-2002", advice=advice)
         known = self._deployed.get((tenant, id, row.version))
-        return known or await self._keep(row, await self._compiled(row))
+        return known or self._keep(row, await self._compiled(row))
 
     async def for_start(self, tenant: str, id: str, version: int | None = None) -> Deployed:
         """A version of which an instance is about to start; NotFound when there is none.
@@ -219,7 +220,7 @@ class Plans:
         plan = plan or await self.read_to_save(tenant, document)
         work = partial(version_of, document, plan.definition, tenant, self._clock.now())
         version = await self._large.check(document, work, tenant=tenant)
-        return await self._keep(await self.save_version(tenant, version, only_after), plan)
+        return self._keep(await self.save_version(tenant, version, only_after), plan)
 
     async def save_version(
         self, tenant: str, version: Version, only_after: int | None = None
@@ -320,7 +321,7 @@ class Plans:
         digest = hashlib.sha256(content).digest()
         now = self._clock.now()
         row = await self._store.definitions.save(tenant, plan.definition.id, content, digest, now)
-        await self._keep(row, plan)
+        self._keep(row, plan)
         return row.version
 
     def forget(self, tenant: str, id: str) -> None:
@@ -330,9 +331,18 @@ class Plans:
 
     async def _compiled(self, row: DefinitionRow) -> Plan:
         work = partial(self._plan_of, row)
-        return await self._large.read(len(row.content), work, may_refuse=False)
+        size = len(row.content)
+        if _SCHEMA in row.content:
+            size *= _TIMES_WITH_SCHEMAS
+        return await self._large.read(size, work, tenant=row.tenant, may_refuse=False)
 
     def _plan_of(self, row: DefinitionRow) -> Plan:
+        plan = self._plan_without_bounds(row)
+        # Counts the steps of its schema here, which may be in a thread, and not at a start.
+        weigh_input_schema(plan.definition)
+        return plan
+
+    def _plan_without_bounds(self, row: DefinitionRow) -> Plan:
         if not is_test_run(row.id):
             return self.compile(decode(row.content), is_saved=True)
         stored = read_stored(row.content)
@@ -398,10 +408,6 @@ class Plans:
         if not checked.code:
             return checked
         return checked.with_problems(await self.code.problems(checked.code, tenant))
-
-    async def unavailable(self, definition: Definition, document: JSON) -> tuple[Problem, ...]:
-        """What this version does not run of a definition, which was compiled of a document."""
-        return await self._large.check(document, partial(unavailable, definition))
 
     async def read(self, document: JSON, *, tenant: str = "") -> Plan:
         """Check and compile a document from outside; InvalidDefinition names all problems."""
@@ -480,11 +486,9 @@ class Plans:
             otherwise += f" Deployed are {', '.join(sorted(names)[:_NAMED])}{more}."
         return did_you_mean(id, names, otherwise)
 
-    async def _keep(self, row: DefinitionRow, plan: Plan) -> Deployed:
+    def _keep(self, row: DefinitionRow, plan: Plan) -> Deployed:
         size = len(row.content)
-        work = partial(unavailable, plan.definition)
-        missing = await self._large.read(size, work, may_refuse=False)
-        deployed = Deployed(row.version, plan, missing, row.content_hash, size)
+        deployed = Deployed(row.version, plan, row.content_hash, size)
         self._drop((row.tenant, row.id, row.version))
         self._deployed[row.tenant, row.id, row.version] = deployed
         self._kept_bytes += size

@@ -10,9 +10,8 @@ from datetime import datetime, timedelta
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
 
-from tenuto.definition import check, unavailable
+from tenuto.definition import check
 from tenuto.definition.calendar_places import CalendarPlace, calendar_places
 from tenuto.definition.code_places import CodePlace
 from tenuto.definition.query_places import QueryPlace, query_places
@@ -80,14 +79,13 @@ def read_document(
     """Check a document. One that `is_saved` can be saved again if it was valid in its time."""
     checked = check(document, events_kept=events_kept)
     definition = checked.definition
-    problems = (*checked.problems, *not_run(definition))
     if definition is None and is_saved:
         definition = check(document, is_saved=True).definition
     given = document if isinstance(document, dict) else {}
     id = given.get("id")
     return Reading(
         is_valid=checked.definition is not None,
-        problems=problems,
+        problems=checked.problems,
         has_id="id" in given,
         id=id if isinstance(id, str) else None,
         slug=slug(document),
@@ -120,12 +118,6 @@ def version_of(document: JSON, definition: Definition, tenant: str, now: datetim
             tuple(sorted(taken_patterns(definition))) if definition.options.encrypt else None
         ),
     )
-
-
-def not_run(definition: Definition | None) -> list[Problem]:
-    """Warnings for what this version of the program does not run."""
-    found = () if definition is None else unavailable(definition)
-    return [replace(each, severity="warning") for each in found]
 
 
 def digest_of(document: JSON) -> bytes:

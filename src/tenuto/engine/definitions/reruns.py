@@ -51,7 +51,6 @@ async def plan_rerun(
     state = earlier.state
     chosen = state.definition_version if version is None else version
     deployed = await plans.for_new(earlier.tenant, state.definition_id, chosen)
-    deployed.refuse_unavailable()
     reused: tuple[Reused, ...] = ()
     if from_step is not None:
         refuse_step(deployed.plan, from_step)

@@ -78,9 +78,6 @@ class Resolver:
     def refusal(self, deployed: Deployed, input: JSON) -> Failure | None:
         """Why a start with `input` would be refused."""
         id = deployed.plan.definition.id
-        if deployed.unavailable:
-            named = "; ".join(problem.message for problem in deployed.unavailable)
-            return Failure(code=NOT_AVAILABLE, message=f"{id}: {named}", retryable=False)
         for task_id, step in deployed.plan.tasks.items():
             if self._is_missing(task_id):
                 message = f"{id}: no task is called {task_id!r}, which step {step} uses"

@@ -9,6 +9,7 @@ import msgspec
 from tenuto.core import Plan
 from tenuto.core.deciding import NOT_THIS_STATUS
 from tenuto.core.rerun import NOT_FROM_THERE
+from tenuto.core.slots import NO_KEY
 from tenuto.definition import input_problems
 from tenuto.definition.task_places import task_places
 from tenuto.engine.turns.requests import Answer
@@ -106,7 +107,7 @@ def raise_rejection(answer: Answer) -> None:
     rejection = answer.rejection
     if rejection is None:
         return
-    if rejection.code == "TEN-2101":
+    if rejection.code in ("TEN-2101", NO_KEY):
         problem = Problem(
             code=rejection.code,
             path="$",

@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol, assert_never
 from tenuto.core import outstanding
 from tenuto.engine.effects.task_context import context_for, context_of
 from tenuto.engine.effects.timekeeper import Timekeeper
+from tenuto.engine.limits.slot_hints import SlotHints
 from tenuto.engine.turns.draft import Draft
 from tenuto.model.effects import (
     AskSlot,
@@ -39,8 +40,8 @@ from tenuto.tasks.runner import Runner
 class Others(NamedTuple):
     """Processes and workers that run offered attempts."""
 
-    is_offered: Callable[[str], bool]
-    """Whether a task waits for a process or worker that has it."""
+    is_offered: Callable[[str], bool] | None
+    """Whether a task waits for a process or worker that has it; None: no task does."""
     offer: Callable[[str, StartAttempt], None]
     withdraw: Callable[[JobKey], None]
     """An offered attempt is cancelled."""
@@ -66,7 +67,7 @@ class Dispatcher:
         match: Callable[[int, Event], None],
         others: Others,
         report_mock: Callable[[str, StartAttempt, Mock], None],
-        slots_changed: Callable[[], None] = lambda: None,
+        slot_hints: SlotHints,
     ) -> None:
         self._runner = runner
         self._timekeeper = timekeeper
@@ -75,8 +76,9 @@ class Dispatcher:
         self._send = send
         self._match = match
         self._others = others
+        self._offers = others.is_offered
         self._report_mock = report_mock
-        self._slots_changed = slots_changed
+        self._slot_hints = slot_hints
 
     def perform(self, draft: Draft) -> None:
         """Perform the effects of one instance's share of a turn."""
@@ -87,12 +89,16 @@ class Dispatcher:
                 self._catch_up(draft)
         if draft.follow_ups:
             facts = context_of(held, draft.state)
+            is_mine = held.owner_elsewhere is None
             for effect in draft.follow_ups:
-                if held.owner_elsewhere is None or not _is_owners_work(effect):
+                if is_mine and isinstance(effect, StartAttempt):
+                    self._start(instance_id, draft, effect, facts)
+                elif is_mine or not _is_owners_work(effect):
                     self._perform(instance_id, draft, effect, facts)
-        for request, answer in draft.answers:
-            if isinstance(request.input, TimerDue):
-                self._timekeeper.decided(instance_id, request.input, answer.rejection)
+        if draft.answers:
+            for request, answer in draft.answers:
+                if isinstance(request.input, TimerDue):
+                    self._timekeeper.decided(instance_id, request.input, answer.rejection)
 
     def _catch_up(self, draft: Draft) -> None:
         """Perform the effects of an instance that others have advanced, and stop obsolete ones.
@@ -116,12 +122,17 @@ class Dispatcher:
                 continue
             if (
                 isinstance(effect, StartAttempt)
-                and self._others.is_offered(effect.task_id)
+                and self._is_offered(draft, effect.task_id)
                 and held.plan.mock_of(effect.node) is None
             ):
                 self._others.offer(draft.instance_id, effect)
             else:
                 self._perform(draft.instance_id, draft, effect, facts)
+
+    def _is_offered(self, draft: Draft, task_id: str) -> bool:
+        """Whether an attempt of a task is a job: of a task with limits it always is."""
+        is_limited = task_id in draft.policies.limited
+        return is_limited or (self._offers is not None and self._offers(task_id))
 
     def _cancel(self, draft: Draft, effect: Effect) -> None:
         if isinstance(effect, StartAttempt):
@@ -142,7 +153,9 @@ class Dispatcher:
         plan = draft.held.plan
         if plan.rehearsal is not None and (mock := plan.mock_of(order.node)) is not None:
             self._report_mock(instance_id, order, mock)
-        elif not self._others.is_offered(order.task_id):
+        elif order.task_id not in draft.policies.limited and (
+            self._offers is None or not self._offers(order.task_id)
+        ):
             known = context_for(draft.held, draft.state, order, facts)
             self._runner.start(instance_id, order, known)
 
@@ -168,7 +181,7 @@ class Dispatcher:
             case SendMail():
                 self._send(effect, draft.held.tenant, is_sealed=draft.held.is_sealed)
             case AskSlot() | ReleaseSlot():
-                self._slots_changed()
+                self._slot_hints.follow(effect, is_admitted=draft.is_admitted)
             case CloseWait() | TakeEvent() | KeepDeadLetter() | DropDeadLetters():
                 pass  # rows, written with the turn
             case _:

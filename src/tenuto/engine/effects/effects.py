@@ -20,6 +20,7 @@ from tenuto.engine.effects.task_log_recorder import TaskLogRecorder
 from tenuto.engine.effects.timekeeper import Timekeeper
 from tenuto.engine.effects.unreadable import Unreadable
 from tenuto.engine.events.events import Events
+from tenuto.engine.limits.slot_hints import SlotHints
 from tenuto.engine.secrets.secrets import Secrets
 from tenuto.engine.shared import Shared
 from tenuto.engine.test_runs.mocks import mocked
@@ -27,13 +28,14 @@ from tenuto.engine.turns.draft import Draft
 from tenuto.engine.turns.held import Held
 from tenuto.engine.turns.requests import OfferJob, Request
 from tenuto.engine.turns.turns import Turns
-from tenuto.model.effects import ResolveChild, StartAttempt
+from tenuto.model.effects import ResolveChild, SendMail, StartAttempt
 from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.model.inputs import TaskFailed, TaskSucceeded, TimerDue
 from tenuto.model.test_run import Mock
 from tenuto.store.parts.jobs import JobKey, Lease
 from tenuto.store.parts.mailbox import MailKey
 from tenuto.store.parts.members import Orphan
+from tenuto.store.parts.slot_rows import Grant
 from tenuto.tasks.runner import Runner
 
 _SELDOM = 30.0
@@ -64,6 +66,7 @@ class Effects:
             self.reported,
             limits=settings.limits,
             max_threads=settings.threads,
+            max_attempts=settings.attempts,
             lines=self.task_logs.keep if settings.task_logs else None,
             executors=shared.executors,
             secrets=secrets,
@@ -109,10 +112,21 @@ class Effects:
             start=self._start_job,
             stop=lambda key: self.runner.stop(*key),
             unreadable=self.unreadable_job,
+            at_hand=turns.at_hand,
+            limited=lambda tenant: definitions.policies.of(tenant).limited,
+            places=self.runner,
+            has_limits=lambda: definitions.declared_tasks.has_limits,
+            announce=self._announce,
         )
+        self.runner.on_room(self.jobs.has_room)
+        definitions.declared_tasks.changed = self._limits_changed
+        self.task_freed: list[Callable[[str, str], None]] = []
+        """Called when an attempt of a task with limits has ended in this process."""
+        self.tasks_freed: list[Callable[[], None]] = []
+        """Called when attempts of any task with limits may have ended, or limits were changed."""
+        self._is_announcing = False
         self._mail_hint = asyncio.Event()
-        self.slots_hint = asyncio.Event()
-        """Set when slots were asked for, or given back."""
+        self.slot_hints = SlotHints()
 
     def connect(self, events: Events, resolver: Resolver) -> None:
         """Make the dispatcher, once the parts are there that it calls."""
@@ -124,9 +138,9 @@ class Effects:
             resolve=self._resolve,
             send=self.mailbox.send,
             match=events.match,
-            others=Others(self._shared.is_offered, self._offer, self._withdraw_job),
+            others=Others(self._shared.offers, self._offer, self._withdraw_job),
             report_mock=self._report_mock,
-            slots_changed=self.slots_hint.set,
+            slot_hints=self.slot_hints,
         )
 
     async def start(self) -> None:
@@ -157,13 +171,15 @@ class Effects:
 
     def concluded(self, draft: Draft) -> None:
         """Perform the effects of one instance's share of a turn."""
-        state = draft.state
-        if draft.mail_taken:
+        state, owed = draft.state, draft.owed
+        if owed is not None and owed.mail_taken:
             started = state.version > 0
-            self.mailbox.taken(draft.instance_id, draft.mail_taken, started=started)
+            self.mailbox.taken(draft.instance_id, owed.mail_taken, started=started)
         if state.status.is_final and not draft.before.status.is_final:
             self._families.ended(state.led_to_by)
         self.dispatcher.perform(draft)
+        if owed is not None and draft.policies.limited:
+            self._tend_limited(draft)
 
     def left_alone(self, request: Request) -> None:
         """Keep the timer, or the mailbox message, of an instance that does not exist here."""
@@ -199,7 +215,54 @@ class Effects:
 
     def reported(self, instance_id: str, report: TaskSucceeded | TaskFailed) -> None:
         """Take the result of an attempt that ran in this process."""
-        self._turns.report(self.jobs.request_of(instance_id, report))
+        jobs = self.jobs
+        request = (
+            jobs.request_of(instance_id, report) if jobs.leases else Request(instance_id, report)
+        )
+        self._turns.report(request)
+
+    # -- limits of tasks
+
+    def _tend_limited(self, draft: Draft) -> None:
+        """Claim jobs of tasks with limits that are there, or may begin, since this turn."""
+        for job in draft.jobs_offered:
+            if job.is_limited:
+                self.jobs.offered(job.tenant, job.task_id)
+        limited, plan = draft.policies.limited, draft.held.plan
+        for key in draft.jobs_ended:
+            task_id = plan.task_of(key.node)
+            if task_id is not None and task_id in limited:
+                self.freed(draft.held.tenant, task_id)
+
+    def freed(self, tenant: str, task_id: str) -> None:
+        """An attempt of a task with limits has ended: the next one may begin, anywhere."""
+        self.jobs.freed(tenant, task_id)
+        for heard in self.task_freed:
+            heard(tenant, task_id)
+        if not self.jobs.takes(task_id):
+            self._announce()
+
+    def _announce(self) -> None:
+        """Send a hint to other processes, which may have workers or room for the next attempt."""
+        if self._shared.store.is_shared and not self._is_announcing:
+            self._is_announcing = True
+            _ = self._shared.background.spawn(self._announced())
+
+    async def _announced(self) -> None:
+        # What ends from now on is announced anew.
+        self._is_announcing = False
+        with suppress(StoreUnavailable):
+            await self._shared.store.members.hint(())
+
+    def _limits_changed(self) -> None:
+        self.jobs.look()
+        for heard in self.tasks_freed:
+            heard()
+
+    def freed_elsewhere(self) -> None:
+        """Another process sent a hint: perhaps attempts of tasks with limits have ended."""
+        if self._definitions.declared_tasks.has_limits:
+            self._limits_changed()
 
     # -- other processes
 
@@ -217,11 +280,27 @@ class Effects:
         """There may be mailbox messages."""
         self._mail_hint.set()
 
+    def granted(self, grant: Grant) -> bool:
+        """Hand the message of a pass over to its instance; False: it is not for this process."""
+        if self._shared.store.is_shared and grant.owner != self._turns.process_id:
+            return False
+        message = SendMail(id=grant.mail_id, to=grant.instance_id, input=grant.input, at=grant.at)
+        self.mailbox.send(message, grant.tenant)
+        return True
+
+    def mail_sent(self, owners: Collection[str]) -> None:
+        """There are mailbox messages for instances of these processes, or of none."""
+        self._mail_hint.set()
+        others = set(owners) - {self._turns.process_id}
+        if others:
+            self.hint(others)
+
     def inherited(self) -> None:
         """Look at the rows that dead processes left."""
         self.timekeeper.look()
         self._mail_hint.set()
-        self.slots_hint.set()
+        self.slot_hints.asked()
+        self.jobs.look()
 
     def forget(self, instance_id: str) -> None:
         """Stop all work on an instance here."""

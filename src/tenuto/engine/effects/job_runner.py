@@ -10,21 +10,31 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from math import inf
 
 import msgspec
 
+from tenuto.engine.effects.limited_jobs import LimitedJobs, Places
 from tenuto.engine.loops import Loops
-from tenuto.engine.turns.held import Held
+from tenuto.engine.turns.held import Held, Place
 from tenuto.engine.turns.loader import Loader
 from tenuto.engine.turns.requests import Request
 from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.model.inputs import AttemptLost, TaskFailed, TaskSucceeded
+from tenuto.model.task_definition import TaskLimits
 from tenuto.ports import Clock
 from tenuto.store.errors import CommitUnknown
-from tenuto.store.parts.jobs import JobClaims, JobKey, Lapsed, Lease
+from tenuto.store.parts.jobs import (
+    Hindrance,
+    JobClaims,
+    JobKey,
+    Lapsed,
+    Lease,
+    LimitedClaim,
+    LimitedTask,
+)
 from tenuto.store.protocol import Store
 from tenuto.tasks.failures import cancelled, too_late, too_silent
 from tenuto.tasks.registry import Registry
@@ -39,12 +49,13 @@ _A_MOMENT = 0.002
 MOST_AT_ONCE = 100
 """The most offered jobs that a process works on at a time."""
 BATCH = 100
+_LOOK_EVERY = 30.0
 
 
 class JobRunner:
     """The jobs that this process works on, and their leases."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what it calls
         self,
         *,
         store: Store,
@@ -55,11 +66,23 @@ class JobRunner:
         start: Callable[[Held, JobKey], bool],
         stop: Callable[[JobKey], None],
         unreadable: Callable[[Lease, TenutoError], None],
+        at_hand: Callable[[str], Held | None],
+        limited: Callable[[str], Mapping[str, TaskLimits]],
+        places: Places,
+        has_limits: Callable[[], bool],
+        announce: Callable[[], None],
     ) -> None:
         """`start` begins a job, if it is still owed.
 
-        `unreadable`: the job's instance is for a process whose program can read it.
+        `unreadable`: the job's instance is for a process whose program can read it. `at_hand`: an
+        instance that this process runs. `limited`: the tasks of a tenant that have limits.
+        `places`: how many attempts of a task would begin here at once. `announce`: other processes
+        may begin with jobs of tasks with limits.
         """
+        self._at_hand = at_hand
+        self._has_limits = has_limits
+        self._announce = announce
+        self._limits = LimitedJobs(registry, limited, places)
         self._store = store
         self._loader = loader
         self._registry = registry
@@ -68,7 +91,9 @@ class JobRunner:
         self._start = start
         self._stop = stop
         self._unreadable = unreadable
-        self._leases: dict[JobKey, int] = {}
+        self.leases: dict[JobKey, int] = {}
+        self._of_limited: set[JobKey] = set()
+        """Those of tasks with limits; the others are bounded together."""
         self._granted: list[Lease] = []
         """Leases whose jobs have not begun; a job that has not begun is never lost."""
         self._let_go: dict[Lease, float] = {}
@@ -84,17 +109,43 @@ class JobRunner:
         """By `ticks`: when the next lease of a worker lapses, as far as this process knows."""
         self._hint = asyncio.Event()
         """Set when that has come nearer."""
+        self._look_at = 0.0
+        """By `ticks`: when to look for jobs of tasks with limits, where no task has any."""
+        self._rates: set[tuple[str, str]] = set()
+        """Tasks that are looked at again when their rate lets an attempt begin."""
         self._every = inf
         """Seconds between passes while no lease is held."""
         self._due = 0.0
         """By `ticks`: when the next pass comes, unless a lease lapses before."""
 
+    def offered(self, tenant: str, task_id: str) -> None:
+        """A job of a task with limits is there."""
+        if self._limits.offered(tenant, task_id):
+            self._hint.set()
+
+    def freed(self, tenant: str, task_id: str) -> None:
+        """A job of a task with limits has ended."""
+        if self._limits.freed(tenant, task_id):
+            self._hint.set()
+
+    def look(self) -> None:
+        """Jobs of tasks with limits may have ended in other processes, or the limits changed."""
+        self._limits.look_at_all()
+        self._hint.set()
+
+    def has_room(self) -> None:
+        """Another attempt may begin within the bounds of this process."""
+        if self._limits.has_room():
+            self._hint.set()
+
+    def takes(self, task_id: str) -> bool:
+        """Whether a job of a task would begin here at once."""
+        return self._limits.takes(task_id)
+
     def request_of(self, instance_id: str, report: TaskSucceeded | TaskFailed) -> Request:
         """The request that reports a result: under its lease, if it has one."""
-        if not self._leases:
-            return Request(instance_id, report)
         key = JobKey(instance_id, report.node, report.iteration, report.attempt)
-        token = self._leases.get(key)
+        token = self.leases.get(key)
         if token is not None:
             self._drop(key, token)
         return Request(instance_id, report, lease=token)
@@ -105,13 +156,14 @@ class JobRunner:
 
     def forget(self, instance_id: str) -> None:
         """Drop the leases on jobs of an instance."""
-        for key, token in list(self._leases.items()):
+        for key, token in list(self.leases.items()):
             if key.instance_id == instance_id:
                 self._drop(key, token)
 
     def let_all_go(self) -> None:
         """Drop all leases: they are lost."""
-        self._leases.clear()
+        self.leases.clear()
+        self._of_limited.clear()
         self._granted.clear()
         self._let_go.clear()
         self._is_in_doubt = False
@@ -127,14 +179,20 @@ class JobRunner:
 
     async def _tend(self) -> float:
         """One pass, if it is time; returns the seconds until the next one."""
+        await self.run_limited()
         if (left := self._left()) > 0:
             return left  # a lease lapses sooner than known before: only the pause changes
-        pause = min(self._every, _EXTEND_EVERY) if self._leases else self._every
+        pause = min(self._every, _EXTEND_EVERY) if self.leases else self._every
         due, self._due = self._clock.ticks() + pause, 0.0  # still due if the store is unavailable
         await self.extend()
         await self.run_once()
+        if self._has_limits() or self._clock.ticks() >= self._look_at:
+            # Limits that no process knows any more may have left jobs.
+            self._look_at = self._clock.ticks() + _LOOK_EVERY
+            self._limits.look_at_all()
+            await self.run_limited()
         await self._look_ahead()
-        self._due = due
+        self._due = min(due, self._due) if self._due else due
         return self._left()
 
     def _left(self) -> float:
@@ -197,10 +255,69 @@ class JobRunner:
         await self._begin()
         return taken_on
 
+    async def run_limited(self) -> int:
+        """Claim jobs of tasks with limits, as many as these let; returns how many."""
+        taken_on = 0
+        while not self._is_stopping and self._limits.is_due:
+            if self._limits.looks_at_all:
+                self._limits.want(await self._store.jobs.limited_tasks())
+            tasks = self._limits.take()
+            if self._limits.leaves_some:
+                self._limits.leaves_some = False
+                self._announce()
+            if not tasks:
+                continue
+            try:
+                granted = await self._claim_limited(tasks)
+            finally:
+                self._limits.over(tasks)
+            if granted is None:
+                return taken_on
+            taken_on += granted
+        return taken_on
+
+    async def _claim_limited(self, tasks: Sequence[LimitedTask]) -> int | None:
+        """Claim jobs of these tasks, and begin with them; how many; None: that is not known."""
+        limit = min(BATCH, sum(task.most for task in tasks))
+        claim = LimitedClaim(tuple(tasks), limit, LEASE)
+        try:
+            found = await self._store.jobs.claim_limited(claim, self._clock.now())
+        except CommitUnknown:
+            # As with other claims: what was granted begins, and is looked at again.
+            self._is_in_doubt = True
+            self._limits.put_back(tasks)
+            await self._take_up()
+            await self._begin()
+            return None
+        except StoreUnavailable:
+            self._limits.put_back(tasks)
+            raise
+        leases = [grant.lease for grant in found.granted]
+        self._of_limited.update(lease.key for lease in leases)
+        self._take_on(leases)
+        self._limits.answered(tasks, granted=len(leases), limit=limit, hindered=found.hindered)
+        for each in found.hindered:
+            if each.seconds is not None:
+                self._wait_for_rate(each)
+        await self._begin()
+        return len(leases)
+
+    def _wait_for_rate(self, hindrance: Hindrance) -> None:
+        pair = (hindrance.tenant, hindrance.task_id)
+        if pair not in self._rates:
+            self._rates.add(pair)
+
+            def over() -> None:
+                self._rates.discard(pair)
+                self.freed(*pair)
+
+            self._clock.call_later((hindrance.seconds or 0.0) + _A_MOMENT, over)
+
     async def _claim(self) -> JobClaims:
-        room = 0 if self._is_stopping else min(BATCH, MOST_AT_ONCE - len(self._leases))
+        most = MOST_AT_ONCE - (len(self.leases) - len(self._of_limited))
+        room = 0 if self._is_stopping else min(BATCH, most)
         return await self._store.jobs.claim(
-            tuple(self._registry) if room > 0 else (),
+            self._limits.without_full(self._registry) if room > 0 else (),
             max(room, 0),
             LEASE,
             self._clock.now(),
@@ -216,7 +333,7 @@ class JobRunner:
         unheard_of = [
             lease
             for lease in found
-            if self._leases.get(lease.key) != lease.token and lease not in self._let_go
+            if self.leases.get(lease.key) != lease.token and lease not in self._let_go
         ]
         if unheard_of:
             # It may have been a while: they begin with a full lease, or not at all.
@@ -224,11 +341,16 @@ class JobRunner:
             self._take_on([lease for lease in unheard_of if lease in held])
 
     def _take_on(self, leases: list[Lease]) -> None:
-        self._leases.update(leases)
+        self.leases.update(leases)
         self._granted += leases
+        if leases:
+            # Where a pass comes seldom, the next one would find them lapsed.
+            extend_at = self._clock.ticks() + _EXTEND_EVERY
+            self._due = min(self._due or inf, extend_at)
 
     def _drop(self, key: JobKey, token: int) -> None:
-        del self._leases[key]
+        del self.leases[key]
+        self._of_limited.discard(key)
         self._let_go[Lease(key, token)] = self._clock.ticks()
 
     def _forget_lapsed(self) -> None:
@@ -238,17 +360,18 @@ class JobRunner:
 
     async def extend(self) -> int:
         """Extend the leases of running jobs; returns how many."""
-        if not self._leases:
+        if not self.leases:
             return 0
-        leases = [Lease(key, token) for key, token in self._leases.items()]
+        leases = [Lease(key, token) for key, token in self.leases.items()]
         held = await self._store.jobs.extend(leases, LEASE, self._clock.now())
         for lost in set(leases) - held:
             # A result may have been reported, and its job withdrawn, meanwhile.
-            if self._leases.get(lost.key) == lost.token:
+            if self.leases.get(lost.key) == lost.token:
                 log.warning(
                     "instance=%s: the lease on %s is lost", lost.key.instance_id, lost.key.node
                 )
-                del self._leases[lost.key]
+                del self.leases[lost.key]
+                self._of_limited.discard(lost.key)
                 self._stop(lost.key)
         return len(held)
 
@@ -261,11 +384,21 @@ class JobRunner:
     async def _begin(self) -> None:
         if not self._granted:
             return
-        ids = {lease.key.instance_id for lease in self._granted}
-        loaded = await self._loader.load(sorted(ids))
+        places: dict[str, list[Place]] = {}
+        for key, _ in self._granted:
+            places.setdefault(key.instance_id, []).append(key[1:])
+        # One at hand may be behind the store: the turn that offered a job is durable before this
+        # process has heard so.
+        loaded: dict[str, Held | TenutoError] = {
+            id: known
+            for id, of_instance in places.items()
+            if (known := self._at_hand(id)) is not None and known.has_jobs(of_instance)
+        }
+        if missing := sorted(places.keys() - loaded.keys()):
+            loaded |= await self._loader.load(missing)
         granted, self._granted = self._granted, []
         for key, token in granted:
-            if self._leases.get(key) != token:
+            if self.leases.get(key) != token:
                 continue  # lost meanwhile
             held = loaded.get(key.instance_id)
             if isinstance(held, Held) and self._start(held, key):

@@ -64,19 +64,36 @@ class MailboxDelivery:
         """Messages that were handed over and are not taken yet; whether each is a start."""
         self._taken: set[MailKey] | None = None
         """During a read: messages that were taken since, and that its result may still have."""
+        self._repeated: set[MailKey] = set()
+        """Messages in hand that were read or sent again: perhaps they were written anew after the
+        turn that takes the first."""
+        self._to_check: set[MailKey] = set()
+        """Repeated messages that were taken: if they are there, they were not handed over."""
         self._left: list[Request] = []
         """Messages in hand whose instance does not exist yet."""
         self._others: list[MailKey] = []
         """Messages in hand that belong to other processes."""
         self._passes = 0
         self._is_in_doubt = False
-        """Whether a read may have claimed messages that were not handed over."""
+        """Whether there may be messages that this process has claimed and not handed over."""
+        self._is_stopped = False
+
+    def stop(self) -> None:
+        """Hand nothing over any more: the next process reads what is in the mailbox.
+
+        Each message may lead to further ones: a family of instances would keep an engine that stops
+        at work.
+        """
+        self._is_stopped = True
 
     def send(self, message: SendMail, tenant: str, *, is_sealed: bool = False) -> None:
         """Hand over a message that has just become durable; whether it is stored encrypted."""
         key = MailKey(message.id, message.to)
-        if key in self._in_hand:
-            return  # a read was faster
+        if self._is_stopped:
+            return
+        if key in self._in_hand:  # a read was faster
+            self._repeated.add(key)
+            return
         self._in_hand[key] = isinstance(message.input, Started)
         request = Request(
             message.to, message.input, mail_id=message.id, tenant=tenant, is_sealed=is_sealed
@@ -101,29 +118,48 @@ class MailboxDelivery:
     async def _read(self, rounds: int) -> int:
         await self.put_back()
         count = 0
-        again, self._is_in_doubt = self._is_in_doubt, True
+        again = await self._were_sent_again() or self._is_in_doubt
+        self._is_in_doubt = True
         batch = self._bounds.mail_batch
-        for _ in range(rounds):
+        for _ in range(0 if self._is_stopped else rounds):
             taken = self._taken = set()
             try:
                 messages = await self._store.mailbox.claim(batch + len(self._in_hand), again=again)
             finally:
                 self._taken = None
-            keys = ((message, _key(message)) for message in messages)
-            fresh = [each for each, key in keys if key not in self._in_hand and key not in taken]
+            fresh = [each for each in messages if self._is_fresh(_key(each), taken)]
             await self._hand_over(fresh)
             count += len(fresh)
             if len(fresh) < batch:
                 break
             if self._waiting() > _ENOUGH * batch:
-                self._is_in_doubt = False
+                self._is_in_doubt = again
                 return count  # the rest is read with the next pass
         else:
             # Not all was read: a missing instance may exist once the others were handed over.
-            self._is_in_doubt = False
+            self._is_in_doubt = again
             return count
         self._is_in_doubt = False
         return count + await self._hand_over_again()
+
+    def _is_fresh(self, key: MailKey, taken: set[MailKey]) -> bool:
+        """Whether a message that was read is to be handed over; `taken` during the read."""
+        if key not in self._in_hand and key not in taken:
+            return True
+        if self._store.is_shared:
+            (self._repeated if key in self._in_hand else self._to_check).add(key)
+        return False
+
+    async def _were_sent_again(self) -> bool:
+        """Whether messages that were taken are there again: the next read returns them again."""
+        # What is in hand by now is removed by the turn that takes it.
+        self._to_check -= self._in_hand.keys()
+        if not self._to_check:
+            return False
+        checked = sorted(self._to_check)
+        there = await self._store.mailbox.waiting(checked)
+        self._to_check.difference_update(checked)
+        return bool(there)
 
     @property
     def _has_hands_full(self) -> bool:
@@ -145,6 +181,9 @@ class MailboxDelivery:
                 self.starts.settled(instance_id, started=started)
             if self._taken is not None:
                 self._taken.add(key)
+            if key in self._repeated:
+                self._repeated.remove(key)
+                self._to_check.add(key)
 
     def let_go(self, request: Request) -> None:
         """The instance does not exist: the message is handed over again later."""
@@ -162,11 +201,13 @@ class MailboxDelivery:
             key = MailKey(request.mail_id, request.instance_id)
             if self._in_hand.pop(key, None):
                 self.starts.settled(request.instance_id, started=False)
+            self._repeated.discard(key)
             self._others.append(key)
 
     def given_back(self, key: MailKey) -> None:
         """The message is for a newer program; if it comes here again, it is handed over anew."""
         self._in_hand.pop(key, None)
+        self._repeated.discard(key)
 
     async def put_back(self) -> None:
         """Put messages of other processes back, for them to claim."""
@@ -181,6 +222,8 @@ class MailboxDelivery:
     def let_all_go(self) -> None:
         """Drop the messages in hand, which may be another process's now."""
         self._in_hand.clear()
+        self._repeated.clear()
+        self._to_check.clear()
         self.starts.let_all_go()
         self._left.clear()
         self._others.clear()

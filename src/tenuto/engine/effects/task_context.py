@@ -11,7 +11,6 @@ from tenuto.core.scope import plain_scope
 from tenuto.core.undo_plan import default_input
 from tenuto.engine.turns.held import Held
 from tenuto.model.effects import StartAttempt
-from tenuto.model.graph import BuiltIn
 from tenuto.model.ids import NodeKey
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import NodeStatus
@@ -37,15 +36,19 @@ def context_for(held: Held, state: InstanceState, order: StartAttempt, common: F
     Of a built-in task, also its node and what the expressions of that node see.
     """
     plan = held.plan
+    planned = plan.nodes.get(order.node)
+    work = None if planned is None else planned.work
+    is_plain = work is not None and work.built_in is None and state.traceparent is None
+    if is_plain and state.compensation is None:
+        return common
     if state.traceparent is not None:
         key = NodeKey(order.node, order.iteration)
         own = of_attempt(state.traceparent, state.id, key, order.attempt)
         common = replace(common, traceparent=own)
-    planned = plan.nodes.get(order.node)
-    if planned is not None and isinstance(config := planned.node.config, BuiltIn):
+    if work is not None and work.built_in is not None:
         key = NodeKey(order.node, order.iteration)
         facts = BuiltInFacts(
-            tenant=held.tenant, config=config, scope=partial(plain_scope, plan, state, key)
+            tenant=held.tenant, config=work.built_in, scope=partial(plain_scope, plan, state, key)
         )
         return replace(common, built_in=facts)
     undoing = state.compensation

@@ -19,6 +19,7 @@ from functools import partial
 import msgspec
 
 from tenuto.encryption.store import refuse_plain
+from tenuto.engine.definitions.large_documents import is_small
 from tenuto.engine.events.inspector import id_is_taken
 from tenuto.engine.events.mailbox_messages import Part, parts_of
 from tenuto.engine.events.recipients import Recipients
@@ -96,6 +97,7 @@ class EventRouter:
         self._is_guest = shared.settings.is_guest
         """Whether this engine is a guest: then other processes deliver its mailbox messages."""
         self._most = shared.settings.bounds.turn_messages
+        self._large = shared.settings.bounds.large_document
         self._store = shared.store
         self._clock = shared.clock
         self._intake_of = intake_of
@@ -109,7 +111,8 @@ class EventRouter:
         """
         await refuse_plain(self._store, event, self._clock.now())
         future: asyncio.Future[EventResult] = asyncio.get_running_loop().create_future()
-        self._intake_of(event.id).store_event(EventRequest(event=event, future=future))
+        request = EventRequest(event=event, future=future, is_large=self._is_large(event))
+        self._intake_of(event.id).store_event(request)
         return await future
 
     def stored(self, requests: Sequence[EventRequest], results: Mapping[str, EventResult]) -> None:
@@ -175,7 +178,8 @@ class EventRouter:
                     others.append(self._match_one(each, fitting))
                     continue
                 settled = partial(self._recorded, each, part, recording)
-                self._intake_of(each.event.id).store_match(PendingMatch(part.match, settled))
+                pending = PendingMatch(part.match, settled, self._is_large(each.event))
+                self._intake_of(each.event.id).store_match(pending)
                 recording.begun()
         outcomes = await asyncio.gather(*others, return_exceptions=True)
         await recording.over()
@@ -251,14 +255,17 @@ class EventRouter:
                 await self._store.mailbox.send(match.mail)
                 await self._record(msgspec.structs.replace(match, mail=()))
                 continue
-            await self._record(match)
+            await self._record(match, is_large=self._is_large(event))
             for message in messages:
                 self._send(message, match.tenant)
         return match
 
-    def _record(self, match: MatchWrite) -> asyncio.Future[None]:
+    def _is_large(self, event: Event) -> bool:
+        return not is_small(event.payload, self._large)
+
+    def _record(self, match: MatchWrite, *, is_large: bool = False) -> asyncio.Future[None]:
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        pending = PendingMatch(match, partial(_settle, future))
+        pending = PendingMatch(match, partial(_settle, future), is_large)
         self._intake_of(match.event_id).store_match(pending)
         return future
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import TypeAlias
@@ -17,21 +18,35 @@ from tenuto.engine.events.event_views import near_events_view
 from tenuto.engine.events.inspector import Inspector
 from tenuto.engine.turns.held import Held
 from tenuto.engine.turns.loader import Loader
-from tenuto.model.causes import Breaker, Cause, Estimate, Explanation, Queued, RequestWait
-from tenuto.model.durations import from_epoch_ms, iso, to_milliseconds
+from tenuto.model.causes import (
+    Breaker,
+    Cause,
+    Estimate,
+    Explanation,
+    Holder,
+    Past,
+    Queued,
+    RequestWait,
+    TaskHolder,
+    TaskLimit,
+)
+from tenuto.model.durations import epoch_ms, from_epoch_ms, iso, to_milliseconds
 from tenuto.model.graph import Config, Http, Task
 from tenuto.model.json import JSON, Object
 from tenuto.model.policy import NO_POLICIES, Policies
+from tenuto.model.slots import GLOBAL, PACES
 from tenuto.ports import Clock
+from tenuto.store.parts.limits import Limits
 from tenuto.store.parts.schedules import ScheduleKey
-from tenuto.store.parts.slots import Limits
+from tenuto.store.parts.slot_rows import Slot
 from tenuto.store.parts.workers import CONNECTED_FOR, WorkerRow
 from tenuto.store.protocol import Store
+from tenuto.store.task_room import WHOLE, Tokens
 from tenuto.targets.names import host_of, target_key
 from tenuto.tasks.runner import Runner
 
-StepEstimate: TypeAlias = Callable[[str, str, str], Estimate | None]
-"""How long attempts of a step of a tenant's workflow ran; None where too few are known."""
+PastEstimate: TypeAlias = Callable[[Past, str, str, str], Estimate | None]
+"""How long earlier ones took of a tenant's workflow and step; None where too few are known."""
 RequestWaits: TypeAlias = Callable[[str], Mapping[tuple[str, str, int], RequestWait]]
 """Instance → node, iteration and attempt → what a request waits for."""
 MOST_DEPTH = 5
@@ -46,6 +61,7 @@ MOST_IN_ALL = 100
 
 MOST_HOLDERS = 5
 """So many holders of a full limit are named."""
+_OF_STEPS: tuple[Past, ...] = ("attempt", "queue", "wait", "mutex", "child")
 
 
 class _Budget:
@@ -75,13 +91,13 @@ class Explainer:
         *,
         runner: Runner | None = None,
         policies: Callable[[str], Policies] = lambda _: NO_POLICIES,
-        estimate: StepEstimate = lambda *_: None,
+        estimate: PastEstimate = lambda *_: None,
         waits: RequestWaits = lambda _: {},
     ) -> None:
         """`runner`: what runs here, for those in whose process something does.
 
-        `policies`: those of a tenant's tasks. `estimate`: how long attempts of a step ran. `waits`:
-        what requests of an instance wait for in this process.
+        `policies`: those of a tenant's tasks. `estimate`: how long earlier ones took. `waits`: what
+        requests of an instance wait for in this process.
         """
         self._waits = waits
         self._store = store
@@ -110,6 +126,7 @@ class Explainer:
         near = await self._inspector.near_events(held)
         silences = {} if self._runner is None else self._runner.silences(held.state.id)
         owner = await self._owner(held)
+        waiting = await self._waiting(held)
         facts = Facts(
             now=now,
             heartbeats={
@@ -131,24 +148,44 @@ class Explainer:
             meant=await self._meant(held, budget),
             queued_ticks=await self._queued_ticks(held),
             queued=frozenset() if self._runner is None else self._runner.queued(held.state.id),
-            slot=await self._queued(held) if held.state.is_without_slot else None,
+            bounded={} if self._runner is None else self._runner.bounded(held.state.id),
+            limited=await self._limited(held),
+            here=frozenset() if self._runner is None else self._runner.places(held.state.id),
+            slot=waiting.get(("", "")) if held.state.is_without_slot else None,
+            mutexes=waiting,
         )
         return explain(held.plan, held.state, facts)
 
-    async def _queued(self, held: Held) -> Queued | None:
-        """What an instance without a slot waits for; None: it does not ask for one."""
+    async def _waiting(self, held: Held) -> dict[tuple[str, str], Queued]:
+        """By node and iteration, the slots that it waits for; without a node, its own."""
+        asks = held.state.is_without_slot or any(
+            held.state.nodes[key].is_queued for key in held.state.open_nodes()
+        )
+        if not asks:
+            return {}
         slots = self._store.slots
-        found = [each for each in await slots.of(held.tenant, held.state.id) if not each.node]
-        if not found or found[0].state == "held":
-            return None
-        slot = found[0]
+        rows = [each for each in await slots.of(held.tenant, held.state.id) if each.state != "held"]
+        limits = Limits((row.tenant, row.document) for row in await slots.configs())
+        return {
+            (each.node, each.iteration): await self._queued(each, limits)
+            for each in rows[:MOST_CAUSES]
+        }
+
+    async def _queued(self, slot: Slot, limits: Limits) -> Queued:
+        """What a request for a slot waits for."""
         key = slot.blocked_on
         if not key:
             on_hold = slot.state == "on-hold"
             return Queued(since=slot.asked_at, limit="", is_on_hold=on_hold)
+        if key.startswith(PACES):
+            return await self._paced(slot)
+        slots = self._store.slots
         place, length = await slots.place(slot)
-        limits = Limits((row.tenant, row.document) for row in await slots.configs())
-        holders = [each for each in await slots.held(held.tenant) if key in each.keys]
+        why = ""
+        if key == GLOBAL and limits.is_adaptive:
+            reports = await self._store.load_reports.living(self._clock.now())
+            limits.adapt(reports[0].asked if reports else None)
+            why = reports[0].reason if reports else ""
         return Queued(
             since=slot.asked_at,
             limit=key,
@@ -156,7 +193,40 @@ class Explainer:
             most=slot.own_limit if key == slot.own_key else limits.of(key),
             place=place,
             length=length,
-            holders=tuple(each.instance_id for each in holders[:MOST_HOLDERS]),
+            holders=tuple(
+                Holder(
+                    instance_id=each.instance_id,
+                    step_id=each.node,
+                    iteration=each.iteration,
+                    since=each.held_at,
+                )
+                for each in await slots.holders(slot.tenant, key, limit=MOST_HOLDERS)
+            ),
+            why=why,
+        )
+
+    async def _paced(self, slot: Slot) -> Queued:
+        """What an instance that is debounced, or waits for a rate, waits for."""
+        slots, key, rate = self._store.slots, slot.blocked_on, slot.rate
+        state = (await slots.paces([key])).get(key)
+        at = None if state is None else state.next_at
+        until = None if at is None else from_epoch_ms(at)
+        if rate is None or key != rate.key:
+            return Queued(since=slot.asked_at, limit=key, until=until)
+        place, length = await slots.place(slot)
+        if until is not None:
+            # Each time lets as many begin as the rate allows.
+            until += (place - 1) // rate.limit * timedelta(milliseconds=rate.per)
+        now = epoch_ms(self._clock.now())
+        return Queued(
+            since=slot.asked_at,
+            limit=key,
+            held=0 if state is None else state.begun(rate.per, now),
+            most=rate.limit,
+            place=place,
+            length=length,
+            per=timedelta(milliseconds=rate.per),
+            until=until,
         )
 
     async def _children(
@@ -202,6 +272,33 @@ class Explainer:
                 )
         return found
 
+    async def _limited(self, held: Held) -> dict[str, TaskLimit]:
+        """The limits that hold back tasks of attempts that nothing has claimed."""
+        found: dict[str, TaskLimit] = {}
+        limited = self._policies(held.tenant).limited
+        for task_id in _waiting_tasks(held) if limited else ():
+            if (limits := limited.get(task_id)) is None:
+                continue
+            use = await self._store.jobs.use_of(held.tenant, task_id, most=MOST_HOLDERS)
+            concurrency, rate = limits.concurrency, limits.rate_per_second
+            if concurrency is not None and use.held >= concurrency:
+                holders = tuple(
+                    TaskHolder(each.key.instance_id, each.key.node, each.leased_by)
+                    for each in use.holders
+                )
+                found[task_id] = TaskLimit(
+                    obstacle="concurrency", held=use.held, most=concurrency, holders=holders
+                )
+            elif rate is not None:
+                now = epoch_ms(self._clock.now())
+                missing = WHOLE - Tokens(use.tokens, use.tokens_at).now(rate, now)
+                if missing > 0:
+                    until = from_epoch_ms(now + math.ceil(missing / WHOLE / rate * 1000))
+                    found[task_id] = TaskLimit(
+                        obstacle="rate", held=use.held, most=rate, until=until
+                    )
+        return found
+
     async def _takers(self, held: Held, budget: _Budget) -> dict[str, int]:
         """How many connected workers take each of the tasks that wait for one."""
         tasks = _waiting_tasks(held)
@@ -234,13 +331,15 @@ class Explainer:
         found = await self._store.schedules.open_ticks([key], MOST_TICKS)
         return sum(each.outcome == "queued" for each in found.get(key, ()))
 
-    def _estimates(self, held: Held) -> dict[str, Estimate]:
-        names = dict.fromkeys(key.node for key in held.state.open_nodes())
+    def _estimates(self, held: Held) -> dict[tuple[Past, str], Estimate]:
+        names = list(dict.fromkeys(key.node for key in held.state.open_nodes()))[:MOST_CAUSES]
+        wanted: list[tuple[Past, str]] = [("slot", "")]
+        wanted += [(past, name) for name in names for past in _OF_STEPS]
         found = {
-            name: self._estimate(held.tenant, held.state.definition_id, name)
-            for name in list(names)[:MOST_CAUSES]
+            (past, name): self._estimate(past, held.tenant, held.state.definition_id, name)
+            for past, name in wanted
         }
-        return {name: each for name, each in found.items() if each is not None}
+        return {place: each for place, each in found.items() if each is not None}
 
     async def _owner(self, held: Held) -> Owner:
         if held.is_owned or not held.state.needs_owner:

@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Collection
+from contextlib import asynccontextmanager
 
+from tenuto.core import Plan
+from tenuto.core.deciding import Rejection
+from tenuto.core.slots import key_of
+from tenuto.engine.limits.free_slots import FreeSlots
+from tenuto.engine.limits.known_limits import KnownLimits
+from tenuto.engine.limits.queue_bound import QueueBound
+from tenuto.engine.limits.slot_hints import SlotHints
+from tenuto.engine.meters import Histogram
 from tenuto.engine.shared import Shared
+from tenuto.model.durations import epoch_ms
 from tenuto.model.errors import Overloaded
+from tenuto.model.inputs import Started
+from tenuto.model.slots import own_key
+from tenuto.store.parts.slot_rows import Admission, Grant
 
 MOST_SECONDS = 300
 """The longest time after which a refused start is to be tried again."""
+WAITS = (0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 60.0, 300.0, 1_800.0, 3_600.0, 86_400.0)
+"""Bounds of waiting times in seconds: from a pass to a day."""
+COUNTED_EVERY = 0.25
+"""Seconds after which slots that were given back are counted, where no row waits for them."""
+COUNTED_AT = 250
+"""So many of them are counted at once."""
 _PACED_FOR = 120.0
 """Seconds over which the pace of admission is measured, about."""
 
@@ -18,32 +36,89 @@ _PACED_FOR = 120.0
 class Admissions:
     """Grants slots while there are some, whichever process asked for them or gave them back."""
 
-    def __init__(self, shared: Shared, *, hint: asyncio.Event, sent: Callable[[], None]) -> None:
-        """`sent` is called when there are new messages in the mailbox."""
+    def __init__(
+        self,
+        shared: Shared,
+        *,
+        hints: SlotHints,
+        limits: KnownLimits,
+        free: FreeSlots,
+        process_id: Callable[[], str],
+        granted: Callable[[Grant], bool],
+        sent: Callable[[Collection[str]], None],
+    ) -> None:
+        """`granted` hands a grant over; False where its message has to be read first.
+
+        `sent` is called when there are messages to read, with the owners of their instances.
+        """
         self._shared = shared
         self._store = shared.store
-        self._hint = hint
+        self._hints = hints
+        self._limits = limits
+        self._free = free
+        self._process_id = process_id
+        self._granted = granted
         self._sent = sent
+        self._released = 0
+        """How many slots were given back since the pass before."""
+        self._passed_at = -math.inf
+        self._is_more = True
+        """Whether the pass before has left something; at first, what was left when the store was
+        last open."""
+        self._next_at: int | None = None
+        """When something can begin that waits for its time, in milliseconds."""
         self.granted = 0
         """How many slots this process has granted."""
+        self.waits: dict[str, Histogram] = {}
+        """How long those had waited, in seconds, by the kind of the limit that was full."""
         self._paced = (shared.clock.ticks(), 0)
         """Since when, and from how many, the pace is measured."""
+        self._bound = QueueBound(
+            shared.clock,
+            depth=shared.store.slots.depth,
+            admit=self._admit_now,
+            refuse=self._queue_is_full,
+        )
 
     def start(self) -> None:
         """Begin with what was left when the store was last open."""
         if not self._shared.settings.is_guest:
-            self._shared.loops.run("admission", self.run_once, hint=self._hint, first=None)
+            self._shared.loops.run("admission", self.run_once, hint=self._hints.event, first=None)
 
-    async def refuse_start(self, bound: int | None) -> None:
-        """Overloaded, with the time after which to try again, where as many wait as may."""
+    @asynccontextmanager
+    async def starting(
+        self, plan: Plan, started: Started, tenant: str, *, bound: int | None
+    ) -> AsyncIterator[None]:
+        """The time of a start that needs a slot; Overloaded, with the time to try again after.
+
+        Its definition may refuse starts beyond its limit, and the queue may have a bound.
+        """
+        await self._refuse_beyond_own_limit(plan, started, tenant)
         if bound is None:
+            yield
+        else:
+            async with self._bound.place(bound):
+                yield
+
+    async def _refuse_beyond_own_limit(self, plan: Plan, started: Started, tenant: str) -> None:
+        """Where the limit is full; one that passes and is too late ends as REJECTED."""
+        own = plan.definition.options.concurrency
+        if own is None or own.on_full != "reject":
             return
-        waiting = await self._store.slots.depth(bound)
-        if waiting >= bound:
-            seconds = self.seconds_for(max(1, waiting // 10))
-            error = Overloaded(f"{waiting:,} instances wait for slots", code="TEN-2836")
-            error.retry_after = seconds
+        value = key_of(plan, "concurrency", own.key, started.input)
+        if isinstance(value, Rejection):
+            return  # the decision refuses it
+        key = own_key(tenant, started.definition_id, value)
+        if await self._store.slots.of_key(key, own.limit) >= own.limit:
+            message = f"as many instances run as may: limit {key} {own.limit}"
+            error = Overloaded(message, code="TEN-2837")
+            error.retry_after = self.seconds_for(1)
             raise error
+
+    def _queue_is_full(self, bound: int) -> Overloaded:
+        error = Overloaded(f"{bound:,} instances wait for slots", code="TEN-2836")
+        error.retry_after = self.seconds_for(max(1, bound // 10))
+        return error
 
     def seconds_for(self, count: int) -> int:
         """How long it takes until so many are admitted, at the pace of the last minutes."""
@@ -59,13 +134,60 @@ class Admissions:
 
     def hint(self) -> None:
         """There may be slots to grant."""
-        self._hint.set()
+        self._hints.asked()
 
     async def run_once(self) -> float | None:
-        """Grant what fits; returns 0 where there is more, else waits for the hint."""
-        admission = await self._store.slots.admit(self._shared.clock.now())
+        """Grant what fits; returns the seconds until the next pass; None: the next hint.
+
+        Where debounced requests wait, or some wait for a rate, it waits no longer than they do.
+        """
+        is_asked, released = self._hints.take()
+        self._released += released
+        is_due = self._seconds_to_next() == 0
+        if not (is_asked or is_due or self._is_more):
+            # Where no row waits, slots that were given back are counted together, a little later.
+            soon = self._passed_at + COUNTED_EVERY - self._shared.clock.ticks()
+            is_soon = self._released < COUNTED_AT and soon > 0
+            if is_soon and not await self._store.slots.are_waited_for():
+                then = self._seconds_to_next()
+                return soon if then is None else min(soon, then)
+        self._released = 0
+        now, process_id = self._shared.clock.now(), self._process_id()
+        admission = await self._store.slots.admit(now, process_id=process_id)
+        self._follow(admission)
+        if admission.changes != self._limits.changes:
+            await self._limits.read()
+        self._is_more = not admission.is_done
+        return 0.0 if self._is_more else self._seconds_to_next()
+
+    def made(self, admission: Admission) -> None:
+        """A pass was made with a turn; the loop does what that has left."""
+        before = self._next_at
+        self._follow(admission)
+        if not admission.is_done or admission.changes != self._limits.changes:
+            self.hint()
+        elif self._next_at != before:
+            self._hints.event.set()
+
+    def _follow(self, admission: Admission) -> None:
+        self._passed_at = self._shared.clock.ticks()
+        self._free.counted(admission.counts)
         self.granted += admission.granted
+        for kind, milliseconds in admission.waits:
+            self.waits.setdefault(kind, Histogram(WAITS)).add(milliseconds / 1_000)
         self._note_pace()
-        if admission.has_mail:
-            self._sent()
-        return None if admission.is_done else 0.0
+        unread = [grant for grant in admission.grants if not self._granted(grant)]
+        if unread or admission.has_mail:
+            self._sent(admission.owners)
+        self._next_at = admission.next_at
+
+    def _seconds_to_next(self) -> float | None:
+        """How long it is until something can begin that waits for its time; None: nothing does."""
+        if self._next_at is None:
+            return None
+        return max(0.0, (self._next_at - epoch_ms(self._shared.clock.now())) / 1_000)
+
+    async def _admit_now(self) -> None:
+        """A pass for a start that finds the queue full."""
+        if await self.run_once() is not None:
+            self.hint()

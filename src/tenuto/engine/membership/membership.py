@@ -62,6 +62,9 @@ class Membership:
         """Whether events are still matched, and waits look back, that dead processes left."""
         self._unfinished = asyncio.Event()
         self._is_up_to_date = asyncio.Event()
+        self._is_started = self._is_leaving = False
+        self._stops = 0
+        """What the store said last of the processes that have stopped."""
         self._looks = 0
         """How often unfinished work was looked for."""
         self._claimed = asyncio.Event()
@@ -84,6 +87,7 @@ class Membership:
         taken_over = await self.take_over()
         self._shared.loops.run("recovery", self._take_up, hint=self._claimed)
         self._shared.loops.run("catching up", self._catch_up, hint=self._unfinished)
+        self._is_started = True
         return taken_over
 
     async def start_takeover(self) -> None:
@@ -94,6 +98,7 @@ class Membership:
     def _hinted(self) -> None:
         """Another process has left mailbox messages, or has stopped."""
         self._effects.mail_hint()
+        self._effects.freed_elsewhere()
         if self._shared.clock.ticks() - self._hinted_at > _HINTED_BEATS:
             self._hinted_at = self._shared.clock.ticks()
             self.heartbeat_hint.set()
@@ -112,6 +117,10 @@ class Membership:
             self._shared.clock.follow(heartbeat.at)
         if heartbeat.has_orphans:
             self._has_orphans.set()
+        if self._is_started and heartbeat.stops != self._stops:
+            # It may have left events that were being matched, and no instances to take over.
+            self._stops = heartbeat.stops
+            self.look_for_unfinished()
         await self._refresh(heartbeat)
 
     async def fenced(self, process_id: str) -> None:
@@ -175,10 +184,17 @@ class Membership:
 
     def look_for_unfinished(self) -> None:
         """Look for events not matched, and waits that did not look back, of dead processes."""
+        if self._is_leaving:
+            return
         self._looks += 1
         self._is_up_to_date.clear()
         self.is_catching_up = True
         self._unfinished.set()
+
+    def leave_unfinished(self) -> None:
+        """Leave what dead processes left to others, since this one stops."""
+        self._is_leaving = True
+        self._is_up_to_date.set()
 
     async def caught_up(self) -> None:
         """Wait until the events and waits of dead processes are done."""

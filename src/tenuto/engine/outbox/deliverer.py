@@ -22,6 +22,7 @@ from msgspec.structs import replace
 
 from tenuto.engine.bounds import DEFAULT_BOUNDS, Bounds
 from tenuto.engine.outbox.endpoints import Endpoint, Gap, Health, encoded, endpoint_of, health_of
+from tenuto.engine.outbox.pace import Pace
 from tenuto.engine.outbox.retry_backoff import arrived, failed_again, is_hopeless, pause
 from tenuto.engine.outbox.signatures import signed_headers
 from tenuto.model.errors import StoreUnavailable
@@ -64,6 +65,7 @@ class Deliverer:
         disable_after: timedelta,
         again: Callable[[], None],
         bounds: Bounds = DEFAULT_BOUNDS,
+        pace: Pace | None = None,
     ) -> None:
         """`again`: a webhook is free, and there may be more for it."""
         self._store = store
@@ -89,8 +91,7 @@ class Deliverer:
         """Tenant → its webhooks."""
         self._beginning: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         """Tenant → the lock of its request that begins next."""
-        self._recording = asyncio.Lock()
-        """One transaction at a time: the turns of instances wait for each of them."""
+        self._pace = pace or Pace(clock)
 
     async def run_once(self) -> datetime | None:
         """Begin due deliveries; returns when the next one is due."""
@@ -322,8 +323,7 @@ class Deliverer:
         """Record an acknowledged delivery, also if the store is unavailable for a while."""
         while True:
             try:
-                async with self._recording:
-                    await self._store.outbox.settle(settlement)
+                await self._pace.write(lambda: self._store.outbox.settle(settlement))
             except StoreUnavailable as error:
                 log.warning(
                     "webhook=%s: a delivery is not recorded yet: %s", settlement.listener_id, error

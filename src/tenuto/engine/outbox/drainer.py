@@ -17,8 +17,9 @@ import msgspec
 
 from tenuto.core.lifecycle import Told, events_of
 from tenuto.encryption.values import readable
-from tenuto.engine.bounds import DEFAULT_BOUNDS
+from tenuto.engine.bounds import DEFAULT_BOUNDS, Bounds
 from tenuto.engine.outbox.fan_out import Audiences
+from tenuto.engine.outbox.pace import Pace
 from tenuto.engine.outbox.parked_streams import ParkedStreams
 from tenuto.model.errors import Overloaded, StoreUnavailable, TenutoError
 from tenuto.model.events import Event
@@ -53,14 +54,16 @@ class Drainer:
         clock: Clock,
         publish: Callable[[Event], Awaitable[object]],
         known: Callable[[Sequence[Listener]], None] = lambda _: None,
-        most_events: int = DEFAULT_BOUNDS.outbox_events,
+        bounds: Bounds = DEFAULT_BOUNDS,
+        pace: Pace | None = None,
     ) -> None:
         """`publish` stores an event once, and matches it.
 
         `known` is called with all subscribers, whenever they have changed.
         """
         self._known = known
-        self._most_events = most_events
+        self._bounds = bounds
+        self._pace = pace or Pace(clock)
         self._store = store
         self._clock = clock
         self._publish = publish
@@ -109,11 +112,13 @@ class Drainer:
 
     def _one_pass(self, rows: Sequence[OutboxRow]) -> Sequence[OutboxRow]:
         """The rows of one pass: a turn may have written thousands of entries, for many webhooks."""
+        bounds = self._bounds
+        most = bounds.shared_outbox_events if self._pace.is_shared else bounds.outbox_events
         rows_made = 0
         for place, row in enumerate(rows):
             webhooks = self._audiences.of(row.tenant).webhooks
             rows_made += (row.last_seq - row.first_seq + 1) * max(1, webhooks)
-            if rows_made > self._most_events and place:
+            if rows_made > most and place:
                 return rows[:place]
         return rows
 
@@ -137,7 +142,8 @@ class Drainer:
             for posting in self._audiences.of(event.tenant).postings_of(event, now)
         ]
         try:
-            await self._store.outbox.drain([notice.row.number for notice in notices], postings)
+            numbers = [notice.row.number for notice in notices]
+            await self._pace.write(lambda: self._store.outbox.drain(numbers, postings))
         except DataRefused as error:
             # Divided by halves, until the faulty row stands alone.
             self._page = max(1, len(rows) // 2)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
 from weakref import WeakValueDictionary
 
 from tenuto.engine.loops import Loops
 from tenuto.engine.outbox.deliverer import Deliverer
 from tenuto.engine.outbox.drainer import Drainer
+from tenuto.engine.outbox.pace import Pace
 from tenuto.engine.shared import Shared
 from tenuto.engine.turns.draft import Draft
 from tenuto.model.errors import Overloaded, StoreUnavailable
@@ -67,6 +68,7 @@ class Outbox:
         `publish` puts an event into the inbox.
         """
         store, clock, settings = shared.store, shared.clock, shared.settings
+        pace = Pace(clock, lambda: shared.sharing.is_shared)
         deliverer = None
         if sender is not None:
             deliverer = Deliverer(
@@ -77,13 +79,15 @@ class Outbox:
                 disable_after=timedelta(seconds=settings.disable_webhooks_after),
                 again=shared.outbox_hint.set,
                 bounds=settings.bounds,
+                pace=pace,
             )
         drainer = Drainer(
             store=store,
             clock=clock,
             publish=publish,
             known=(lambda _: None) if deliverer is None else deliverer.know,
-            most_events=settings.bounds.outbox_events,
+            bounds=settings.bounds,
+            pace=pace,
         )
         return cls(
             drainer=drainer,
@@ -108,9 +112,9 @@ class Outbox:
             self._deliverer.wake(id)
         self._hint.set()
 
-    def concluded(self, draft: Draft) -> None:
-        """An instance's share of a turn is durable."""
-        if self.drainer.is_listened_to and draft.rows:
+    def concluded(self, drafts: Sequence[Draft]) -> None:
+        """A turn is durable."""
+        if self.drainer.is_listened_to and any(draft.rows for draft in drafts):
             self._hint.set()
 
     async def _tend(self) -> float:

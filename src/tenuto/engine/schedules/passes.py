@@ -65,8 +65,13 @@ class Passes:
         """There may be something to do."""
         self._hint.set()
 
-    def concluded(self, draft: Draft) -> None:
-        """An instance has ended, or a start was refused."""
+    def concluded(self, drafts: Sequence[Draft]) -> None:
+        """Instances of schedules have ended, or starts were refused."""
+        for draft in drafts:
+            if draft.state.schedule is not None or draft.refused_start is not None:
+                self._concluded(draft)
+
+    def _concluded(self, draft: Draft) -> None:
         state = draft.state
         if draft.refused_start is not None:
             self._refused(draft)

@@ -122,7 +122,6 @@ class Targets:
             return _missing(path, f"there is no workflow {id}", _ADVICE)
         try:
             deployed = await self._plans.for_new(tenant, id, version)
-            deployed.refuse_unavailable()
         except StoreUnavailable:
             raise
         except NotFound as error:

@@ -87,7 +87,7 @@ class Secrets:
         self, tenant: str, report: TaskSucceeded | TaskFailed
     ) -> TaskSucceeded | TaskFailed:
         """The outcome of an attempt as it may be recorded."""
-        if not self._redactor.knows(tenant):
+        if tenant not in self._redactor.tenants:
             return report
         if isinstance(report, TaskFailed):
             return replace(report, error=self.failure(tenant, report.error))

@@ -18,6 +18,8 @@ class PendingMatch(NamedTuple):
     settled: Callable[[Exception | None], None]
     """Called once they are durable, or with the error; no future for each, since a burst has
     thousands."""
+    is_large: bool = False
+    """Whether the event is large: a store may write it again with the note that it is matched."""
 
 
 class PendingLookBack(NamedTuple):

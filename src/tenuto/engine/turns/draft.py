@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import assert_never
 
@@ -13,13 +13,15 @@ from msgspec.structs import replace
 from tenuto.core import Decision, InstanceState, Rejection
 from tenuto.core.ending import output_of
 from tenuto.core.searchable import FoundBy, found_by
+from tenuto.core.slots import wanted as slot_wanted
 from tenuto.core.snapshot import encode as encode_snapshot
 from tenuto.core.view import cancellation_view, current_steps, error_view
 from tenuto.engine.bounds import DEFAULT_BOUNDS
+from tenuto.engine.limits.free_slots import FreeSlots
 from tenuto.engine.turns.held import Held, Place
 from tenuto.engine.turns.obligations import Obligations
 from tenuto.engine.turns.requests import Answer, IndexAgain, LookAgain, OfferJob, Request
-from tenuto.engine.turns.slot_rows import SlotFacts, slot_row
+from tenuto.engine.turns.slot_rows import Counted, SlotFacts, counted_at_start, slot_row
 from tenuto.model.effects import (
     AskSlot,
     ClearTimer,
@@ -40,14 +42,22 @@ from tenuto.model.effects import (
 from tenuto.model.entries import CompensationFailed, NodeFailed
 from tenuto.model.failure import Failure
 from tenuto.model.ids import NodeKey
-from tenuto.model.inputs import EventMatched, Started, TaskSucceeded, TimerDue, TriggerMatched
+from tenuto.model.inputs import (
+    EventMatched,
+    Started,
+    TaskSucceeded,
+    TimerDue,
+    TriggerMatched,
+)
 from tenuto.model.lifecycle import level_of
 from tenuto.model.log import LogRow, to_rows
 from tenuto.model.policy import NEAR, NO_POLICIES, Policies
+from tenuto.model.slots import SlotRequest, SlotRules
 from tenuto.model.status import Status
-from tenuto.store.parts.jobs import JobRow
+from tenuto.store.parts.jobs import JobKey, JobRow
 from tenuto.store.parts.mailbox import Mail
 from tenuto.store.parts.outbox import Lifecycle
+from tenuto.store.parts.slot_rows import SlotKey, SlotRow
 from tenuto.store.parts.turns import (
     EventResult,
     InstanceUpdate,
@@ -67,9 +77,8 @@ def size_of_rows(rows: Iterable[LogRow]) -> int:
     """Bytes of rows of the log, about."""
     size = 0
     for row in rows:
-        size += ROW_BYTES
-        if row.payload is not None:
-            size += len(row.payload)
+        payload = row[7]
+        size += ROW_BYTES if payload is None else ROW_BYTES + len(payload)
     return size
 
 
@@ -95,6 +104,11 @@ def _failure(request: Request, decision: Decision) -> Failure | None:
         if isinstance(first, NodeFailed | CompensationFailed):
             return first.error
     return None
+
+
+def _first_steps(state: InstanceState) -> tuple[str, ...]:
+    # Most instances have moved on, or ended, before a list is read: see the projector.
+    return () if state.needs_owner else tuple(current_steps(state))
 
 
 class Draft(Struct, eq=False):
@@ -127,51 +141,55 @@ class Draft(Struct, eq=False):
     """Whether its row is updated with this write, since it lags."""
     refused_start: Rejection | None = None
     """Why a tick of a schedule does not start it."""
+    free: FreeSlots | None = None
+    """The limits with room; None: it takes no slot without asking."""
     stored: Mapping[str, EventResult] = {}
     """The results of the events of its turn, also of those that it published."""
+    is_admitted: bool = False
+    """Whether no pass has to follow for the slots that it asks for or gives back."""
     _needs_owner: bool = False
     """Whether the state that is written does; worked out once, with the write."""
-    _owed: Obligations | None = None
+    _shows_in_lists: bool = False
+    """Whether its row is up to date with this write; worked out once, too."""
+    owed: Obligations | None = None
+    """What it writes beside entries: waits, events, timers, messages; None: nothing."""
+    reserved: Counted | None = None
+    """The limits of a slot that the decision under way may take."""
+    admitted: list[AskSlot] = []
+    """Requests for slots that are taken, to be decided on."""
     _create: NewInstance | None = None
     _snapshot: Snapshot | None = None
     _found_by: FoundBy | None = None
     """Its search terms once the write is durable, where they were computed."""
 
-    @classmethod
-    def of(
-        cls, instance_id: str, held: Held, is_offered: Callable[[str], bool] | None = None
-    ) -> Draft:
-        """A draft that changes nothing yet."""
-        return cls(instance_id, held, held.state, held.state, is_offered=is_offered)
-
     @property
     def jobs_offered(self) -> Sequence[JobRow]:
         """The attempts that it offers to other processes."""
-        return () if self._owed is None else self._owed.jobs
+        return () if self.owed is None else self.owed.jobs
+
+    @property
+    def jobs_ended(self) -> Sequence[JobKey]:
+        """The attempts among those that were offered that have ended with it."""
+        return () if self.owed is None else self.owed.jobs_withdrawn
 
     @property
     def mail_taken(self) -> Sequence[str]:
         """The mailbox messages that the instance's log takes with it."""
-        return () if self._owed is None else self._owed.mail_taken
-
-    @property
-    def has_obligations(self) -> bool:
-        """Whether it writes more than entries: waits, events, timers, messages."""
-        return self._owed is not None
+        return () if self.owed is None else self.owed.mail_taken
 
     @property
     def waits_opened(self) -> int:
         """How many waits it opens, without those that it closes again."""
-        return 0 if self._owed is None else len(self._owed.opened)
+        return 0 if self.owed is None else len(self.owed.opened)
 
     @property
     def events_published(self) -> int:
         """How many events it publishes."""
-        return 0 if self._owed is None else len(self._owed.events)
+        return 0 if self.owed is None else len(self.owed.events)
 
     def arms_opened(self, node: str, iteration: str) -> list[WaitRow]:
         """The rows of a wait that this turn opens and does not close again, as they are listed."""
-        return [] if self._owed is None else self._owed.arms_opened(node, iteration)
+        return [] if self.owed is None else self.owed.arms_opened(node, iteration)
 
     def note(self, request: Request, refusal: Rejection | None = None) -> None:
         """Take a mailbox message without a decision, or a report that does not count."""
@@ -201,7 +219,8 @@ class Draft(Struct, eq=False):
         self.requests.append(request)
         place = (order.node, order.iteration, order.attempt)
         if is_owed(self.state, place) and place not in self.held.jobs:
-            self._obligations.offer(order, self.state.updated_at)
+            is_limited = order.task_id in self.policies.limited
+            self._obligations.offer(order, self.state.updated_at, is_limited=is_limited)
 
     def under(self, place: Place, token: int) -> None:
         """Make the write conditional on a lease."""
@@ -216,12 +235,7 @@ class Draft(Struct, eq=False):
             failure = _failure(request, decision)
             answer = self._answer(request, decision.state, decision.rejection, failure)
             self.answers.append((request, answer))
-        if rows:
-            self.rows += rows
-            self.size += size_of_rows(rows)
-            self.state = decision.state
-        for effect in decision.effects:
-            self._effect(effect)
+        self._add(decision, rows)
         if request.mail_id is not None:
             self._obligations.mail_taken.append(request.mail_id)
         if decision.rejection is not None:
@@ -230,6 +244,29 @@ class Draft(Struct, eq=False):
             self._create = self._new_instance(request)
             if isinstance(request.input, Started) and request.input.cause is not None:
                 self._obligations.start_by_event(request.input, None)
+
+    def admit(self, request: Request, decision: Decision) -> None:
+        """Add the decision on a slot that the request asked for, and that is taken at once."""
+        self._add(decision, to_rows(self.state.version + 1, decision.entries))
+        state = self.state
+        if self.answers and self.answers[-1][0] is request:
+            answer = replace(self.answers[-1][1], status=state.status, version=state.version)
+            self.answers[-1] = (request, answer)
+        if self._create is not None:
+            self._create = replace(
+                self._create,
+                status=state.status,
+                started_at=state.started_at,
+                current_steps=_first_steps(state),
+            )
+
+    def _add(self, decision: Decision, rows: Sequence[LogRow]) -> None:
+        if rows:
+            self.rows.extend(rows)
+            self.size += size_of_rows(rows)
+            self.state = decision.state
+        for effect in decision.effects:
+            self._effect(effect)
 
     def _answer(
         self,
@@ -256,31 +293,39 @@ class Draft(Struct, eq=False):
         held = self.held
         if held.jobs:
             self._withdraw_jobs()
-        self._needs_owner = self.state.needs_owner
-        owed = self._owed
-        ownership = self._ownership
+        state, rows, owed = self.state, self.rows, self.owed
+        before = self.before
+        self._needs_owner = needs_owner = state.needs_owner
+        ownership = Ownership.KEEP if needs_owner == held.is_owned else self._ownership
+        # Lists show a new status at once, and the open steps of a running instance later.
+        self._shows_in_lists = shows = not needs_owner or (
+            self._create is None and (self.is_shown or state.status is not before.status)
+        )
         shows_all = held.is_projected or held.owner_elsewhere is not None
-        if not self.rows and owed is None and shows_all and ownership is Ownership.KEEP:
+        if not rows and owed is None and shows_all and ownership is Ownership.KEEP:
             return self._confirmation()
-        if held.owner_elsewhere is not None and self.rows:
+        if held.owner_elsewhere is not None and rows:
             owed = self._obligations
             owed.mail_sent.append(self._message_to_owner())
-        self._snapshot = self._new_snapshot(ownership)
+        if rows and held.tail_entries + len(rows) >= self.snapshot_every:
+            self._snapshot = self._new_snapshot(ownership)
         may_be_gone = self._may_be_gone
-        searchable = self._searchable() if self._is_found else None
+        is_found = held.plan.is_found or state.rerun_of is not None
+        searchable = self._searchable() if is_found else None
         if owed is None:
             return InstanceWrite(
                 instance_id=self.instance_id,
-                version=self.before.version,
-                rows=tuple(self.rows),
+                version=before.version,
+                rows=tuple(rows),
                 create=self._create,
-                update=self._update(),
+                update=self._update() if shows or not rows else None,
                 searchable=searchable,
                 snapshot=self._snapshot,
                 ownership=ownership,
                 lifecycle=self._lifecycle,
                 may_be_gone=may_be_gone,
                 is_sealed=held.is_sealed,
+                is_log_alone=searchable is None,
             )
         return InstanceWrite(
             instance_id=self.instance_id,
@@ -292,19 +337,28 @@ class Draft(Struct, eq=False):
             snapshot=self._snapshot,
             timers_set=tuple(row for row in owed.timers.values() if row is not None),
             timers_cleared=tuple(key for key, row in owed.timers.items() if row is None),
-            waits_opened=tuple(row for arms in owed.opened.values() for row in arms.values()),
+            waits_opened=tuple(row for arms in owed.opened.values() for row in arms.values())
+            if owed.opened
+            else (),
             waits_closed=tuple(owed.closed),
             deliveries=tuple(owed.deliveries),
             mail_taken=tuple(owed.mail_taken),
             mail_sent=tuple(owed.mail_sent),
             dead_letters=tuple(owed.dead_letters),
             dead_letters_dropped=tuple(owed.dead_letters_dropped),
-            jobs_offered=tuple(job for job in owed.jobs if is_owed(self.state, job.key[1:])),
+            jobs_offered=tuple(job for job in owed.jobs if is_owed(self.state, job.key[1:]))
+            if owed.jobs
+            else (),
             jobs_withdrawn=tuple(owed.jobs_withdrawn),
             jobs_cancelled=tuple(owed.jobs_cancelled),
             leases=tuple(owed.leases),
-            slots_asked=tuple(row for row in owed.slots.values() if row is not None),
-            slots_released=tuple(key for key, row in owed.slots.items() if row is None),
+            slots_asked=tuple(row for row in owed.slots.values() if row is not None)
+            if owed.slots
+            else (),
+            slots_taken=tuple(owed.slots_taken.values()),
+            slots_released=tuple(key for key, row in owed.slots.items() if row is None)
+            if owed.slots
+            else (),
             events=tuple(owed.events),
             ownership=ownership,
             lifecycle=self._lifecycle,
@@ -343,7 +397,7 @@ class Draft(Struct, eq=False):
         held.state = self.state
         if self._found_by is not None:
             held.found_by = self._found_by
-        if held.jobs or (self._owed is not None and self._owed.jobs):
+        if held.jobs or (self.owed is not None and self.owed.jobs):
             self._keep_jobs()
         held.is_owned = self._needs_owner and held.owner_elsewhere is None
         if self._snapshot is None:
@@ -361,8 +415,8 @@ class Draft(Struct, eq=False):
 
     def _keep_jobs(self) -> None:
         jobs = self.held.jobs
-        if self._owed is not None:
-            jobs |= {job.key[1:]: 0 for job in self._owed.jobs}
+        if self.owed is not None:
+            jobs |= {job.key[1:]: 0 for job in self.owed.jobs}
         self.held.jobs = {place: jobs[place] for place in jobs if is_owed(self.state, place)}
 
     @property
@@ -384,18 +438,18 @@ class Draft(Struct, eq=False):
 
     @property
     def _obligations(self) -> Obligations:
-        if self._owed is None:
+        if self.owed is None:
             held = self.held
-            self._owed = Obligations(
+            self.owed = Obligations(
                 self.instance_id, held.tenant, held.inbox, is_sealed=held.is_sealed
             )
-        return self._owed
+        return self.owed
 
-    def _effect(self, effect: Effect) -> None:  # noqa: C901, PLR0915 - one arm each
+    def _effect(self, effect: Effect) -> None:  # noqa: C901 - one arm each
         follow_ups = self.follow_ups
         match effect:
             case StartAttempt():
-                if self.is_offered is not None:
+                if self.is_offered is not None or self.policies.limited:
                     self._offer(effect)
                 follow_ups.append(effect)
             case StopAttempt():
@@ -437,21 +491,83 @@ class Draft(Struct, eq=False):
             case DropDeadLetters():
                 self._obligations.drop_dead_letters(effect)
             case AskSlot():
-                facts = SlotFacts(self.held.tenant, self.state, self.policies.slots)
-                self._obligations.ask_slot(slot_row(effect, facts))
-                follow_ups.append(effect)
+                self._ask_slot(effect)
             case ReleaseSlot():
                 self._obligations.release_slot(effect)
                 follow_ups.append(effect)
             case _:
                 assert_never(effect)
 
+    def _ask_slot(self, order: AskSlot) -> None:
+        slot = slot_row(order, SlotFacts(self.held.tenant, self.state, self.policies.slots))
+        owed = self._obligations
+        is_mine = self.held.owner_elsewhere is None and not slot.is_held_up
+        if order.is_taken:
+            owed.slots_taken[slot.slot_key] = slot
+            self.reserved = None
+        elif is_mine and self.free is not None and owed.may_take(slot) and self.free.take(slot):
+            owed.slots_taken[slot.slot_key] = slot
+            self.admitted.append(order)
+        else:
+            full = "" if self.free is None else self.free.full_for(slot)
+            owed.ask_slot(replace(slot, blocked_on=full) if full else slot)
+            self.follow_ups.append(order)
+
+    def policies_for(self, input: Started) -> Policies:
+        """The policies of a decision: a start for whose slot there is room takes it at once."""
+        if self.free is None:
+            return self.policies
+        wanted = slot_wanted(self.held.plan, self.policies, input)
+        if not isinstance(wanted, SlotRequest) or wanted.is_held_up:
+            return self.policies
+        counted = counted_at_start(self.held.tenant, input, wanted)
+        if not self.free.take(counted):
+            return self.policies
+        self.reserved = counted
+        rules = self.policies.slots or SlotRules()
+        return replace(self.policies, slots=replace(rules, has_room=True))
+
+    def drop_reserved(self) -> None:
+        """The decision did not take the slot for which there was room."""
+        if self.reserved is not None and self.free is not None:
+            self.free.not_won([self.reserved])
+            self.reserved = None
+
+    def next_admitted(self) -> AskSlot | None:
+        """A request for a slot that is taken at once, and not decided on yet."""
+        while self.admitted:
+            order = self.admitted.pop(0)
+            key = SlotKey(self.instance_id, order.node, order.iteration)
+            if key not in self._obligations.slots:
+                return order
+        return None
+
+    def ask_instead(self, order: AskSlot) -> None:
+        """Ask for a slot that was to be taken."""
+        owed = self._obligations
+        slot = owed.slots_taken[SlotKey(self.instance_id, order.node, order.iteration)]
+        owed.ask_instead(slot)
+        self.follow_ups.append(order)
+        if self.free is not None:
+            self.free.not_won([slot])
+
+    @property
+    def slots_taken(self) -> Collection[SlotRow]:
+        """The slots that it takes without asking."""
+        return () if self.owed is None else self.owed.slots_taken.values()
+
+    @property
+    def slots_released(self) -> Collection[SlotKey]:
+        """The slots that it gives back."""
+        return () if self.owed is None else self.owed.slots
+
     def _offer(self, effect: StartAttempt) -> None:
         is_mine = self.held.owner_elsewhere is None
         if self.held.plan.mock_of(effect.node) is not None:
             return
-        if is_mine and self.is_offered and self.is_offered(effect.task_id):
-            self._obligations.offer(effect, self.state.updated_at)
+        is_limited = effect.task_id in self.policies.limited
+        if is_mine and (is_limited or (self.is_offered and self.is_offered(effect.task_id))):
+            self._obligations.offer(effect, self.state.updated_at, is_limited=is_limited)
 
     def _rejected(self, request: Request, because: Rejection) -> None:
         match request.input:
@@ -481,8 +597,7 @@ class Draft(Struct, eq=False):
             deadline=state.deadline,
             created_at=state.created_at,
             started_at=state.started_at,
-            # Most instances have moved on, or ended, before a list is read: see the projector.
-            current_steps=() if state.needs_owner else tuple(current_steps(state)),
+            current_steps=_first_steps(state),
             parent_id=state.parent.id if state.parent else None,
             root_id=state.parent.root_id if state.parent else None,
             rerun_of=state.rerun_of,
@@ -492,15 +607,6 @@ class Draft(Struct, eq=False):
             content_hash=request.start.content_hash,
             needs_definition=request.start.needs_definition,
         )
-
-    @property
-    def _shows_in_lists(self) -> bool:
-        """Lists show a new status at once, and the open steps of a running instance later."""
-        if not self._needs_owner:
-            return True
-        if self._create is not None:
-            return False
-        return self.is_shown or self.state.status is not self.before.status
 
     def _update(self) -> InstanceUpdate | None:
         state = self.state
@@ -520,12 +626,10 @@ class Draft(Struct, eq=False):
             cancellation=(
                 _encode(cancellation_view(state.cancellation)) if state.cancellation else None
             ),
+            keeps_status=self._create is None
+            and state.status is self.before.status
+            and state.completed_at == self.before.completed_at,
         )
-
-    @property
-    def _is_found(self) -> bool:
-        """Whether it is found by anything but its row."""
-        return self.held.plan.is_found or self.state.rerun_of is not None
 
     def _searchable(self) -> Searchable | None:
         """The search terms are written with the row; unchanged ones are not."""
@@ -549,9 +653,8 @@ class Draft(Struct, eq=False):
         )
 
     def _new_snapshot(self, ownership: Ownership) -> Snapshot | None:
+        """A snapshot, where the log is long enough for one, and it is worth while."""
         held = self.held
-        if not self.rows or held.tail_entries + len(self.rows) < self.snapshot_every:
-            return None
         if held.tail_entries + len(self.rows) < self.state.weight:
             return None
         # An instance at rest will be read again to continue; one that has ended, seldom.

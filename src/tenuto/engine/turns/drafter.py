@@ -6,12 +6,14 @@ import logging
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from itertools import takewhile
 from operator import attrgetter
 from typing import NamedTuple, TypeAlias
 
 from tenuto.core import Decision, InstanceState, Plan, Rejection, blank, outstanding_counted
 from tenuto.core.attempt import refused_for_good
 from tenuto.engine.bounds import DEFAULT_BOUNDS, Bounds
+from tenuto.engine.limits.free_slots import FreeSlots
 from tenuto.engine.turns.draft import Draft, is_owed
 from tenuto.engine.turns.held import Cache, Held, Place
 from tenuto.engine.turns.loader import Loader
@@ -21,23 +23,28 @@ from tenuto.engine.turns.requests import (
     Answer,
     IndexAgain,
     LookAgain,
+    Notice,
     OfferJob,
     Request,
     TakenOver,
 )
-from tenuto.model.effects import StartAttempt
+from tenuto.model.effects import AskSlot, StartAttempt
 from tenuto.model.errors import NotFound, TenutoError
 from tenuto.model.graph import Definition, Graph
 from tenuto.model.inputs import (
+    Admitted,
     AttemptLost,
     Input,
     InputRefused,
+    Started,
     TaskFailed,
     TaskSucceeded,
 )
 from tenuto.model.policy import Policies
 from tenuto.ports import Clock
 from tenuto.store.parts.members import Orphan
+from tenuto.store.parts.slot_rows import KnownRoom
+from tenuto.store.parts.turns import InstanceWrite
 
 log = logging.getLogger("tenuto.lane")
 
@@ -46,6 +53,11 @@ MOST_PUT_OFF = 3
 
 MOST_COSTLY = 1_000
 """The most tenants that are known for decisions of many steps."""
+
+STRETCHES = 3
+"""The stretches of time by which the row of an instance may lag."""
+_SHOWN_AFTER = STRETCHES - 1
+"""The stretches after which an instance that advances updates its row."""
 
 _DUE_SHARE = 5
 """A turn updates the rows of at most a fifth as many resting instances as it writes entries."""
@@ -61,7 +73,6 @@ Decide: TypeAlias = Callable[[Plan, InstanceState, Input, datetime, Policies], D
 """The core's `decide`, or a wrapper of it."""
 
 _instance_id = attrgetter("instance_id")
-_NOTES = (LookAgain, IndexAgain, TakenOver, OfferJob)
 
 
 class Core(NamedTuple):
@@ -72,6 +83,8 @@ class Core(NamedTuple):
     """The current policies of a tenant's tasks."""
     quarantine: Quarantine
     """The instances that are not decided on, and the note of the one that is."""
+    free: FreeSlots | None = None
+    """The limits with room; None: no slot is taken without asking."""
 
 
 class Undecided(NamedTuple):
@@ -100,6 +113,7 @@ class Drafter:
         is_offered: Callable[[str], bool] | None = None,
         is_shared: bool = False,
     ) -> None:
+        self._free = core.free
         self._loader = loader
         self._cache = cache
         self._clock = clock
@@ -111,11 +125,11 @@ class Drafter:
         self._is_offered = is_offered
         self._is_shared = is_shared
         self._unprojected: dict[str, int] = {}
-        """Instances whose rows lag, and since which stretch of time."""
+        """Instances whose rows lag, and since which stretch of time; the first to lag first."""
         self._due: OrderedDict[str, None] = OrderedDict()
         """Instances whose rows the next turn updates, also if nothing else happens to them."""
-        self._stretch = 1
-        """Time passes in stretches; in each of them a row follows its instance once."""
+        self._stretch = STRETCHES
+        """Time passes in stretches, of which the permitted lag has `STRETCHES`."""
         self._put_off_for = 0
         """For how many turns instances that must be read have been waiting."""
         self._costly: dict[str, None] = {}
@@ -131,14 +145,14 @@ class Drafter:
         return len(self._unprojected)
 
     def next_stretch(self) -> int:
-        """Half of the permitted lag has passed; returns how many rows have to be written.
+        """A part of the permitted lag has passed; returns how many rows have to be written.
 
-        An instance that advances updates its row, which costs little beside its entries. One that
-        stood still for a whole stretch has a write of its own.
+        An instance that advances updates its row, if that has nearly the permitted lag: an update
+        costs more than the entries of a step. One that stood still has a write of its own.
         """
         self._stretch += 1
-        before = self._stretch - 1
-        due = [id for id, since in self._unprojected.items() if since < before]
+        last = self._stretch - STRETCHES
+        due = [id for id, _ in takewhile(lambda each: each[1] <= last, self._unprojected.items())]
         self._due.update(dict.fromkeys(due))
         return len(due)
 
@@ -221,19 +235,28 @@ class Drafter:
 
         `policies`: those of the tenants that this turn has met.
         """
-        draft = Draft.of(instance_id, found, self._is_offered)
-        if found.tenant not in policies:
-            policies[found.tenant] = self._core.policies(found.tenant)
-        draft.policies = policies[found.tenant]
-        draft.is_shared = self._is_shared
-        draft.snapshot_every = self._bounds.snapshot_every
-        draft.is_shown = found.shown_in != self._stretch and found.owner_elsewhere is None
+        known = policies.get(found.tenant)
+        if known is None:
+            known = policies[found.tenant] = self._core.policies(found.tenant)
+        bounds, state = self._bounds, found.state
+        draft = Draft(
+            instance_id,
+            found,
+            state,
+            state,
+            policies=known,
+            is_offered=self._is_offered,
+            is_shared=self._is_shared,
+            snapshot_every=bounds.snapshot_every,
+            is_shown=found.shown_in <= self._stretch - _SHOWN_AFTER
+            and found.owner_elsewhere is None,
+            free=self._free,
+        )
         is_new_here = found.is_fresh and found.is_owned and found.performed is None
         if is_new_here and not any(each.refusal for each in waiting):
             self._take_over(draft, now)
         for request in waiting:
             self._decide(draft, request, now)
-        bounds = self._bounds
         if draft.steps > bounds.shared_steps or draft.size > bounds.shared_bytes:
             draft.is_costly = True
             self._is_costly(found.tenant)
@@ -249,15 +272,15 @@ class Drafter:
             del self._costly[next(iter(self._costly))]
 
     def _decide(self, draft: Draft, request: Request, now: datetime) -> None:
-        if isinstance(request.input, _NOTES):
+        input, refusal = request.input, request.refusal
+        if isinstance(input, Notice):
             self._take_note(draft, request, now)
             return
         if (request.lease is not None or draft.held.jobs) and not _is_leased(draft, request):
             draft.note(request, LEASE_LOST)
-            step = getattr(request.input, "node", "")
+            step = getattr(input, "node", "")
             log.warning("instance=%s: the lease of step=%s is lost", draft.instance_id, step)
             return
-        input, refusal = request.input, request.refusal
         try:
             self._take(draft, request, input if refusal is None else _refused(input, refusal), now)
         except Exception as error:  # one faulty instance must not stop the others
@@ -266,16 +289,39 @@ class Drafter:
             self._take(draft, request, _refused(input, because), now)
 
     def _take(self, draft: Draft, request: Request, input: Input, now: datetime) -> None:
+        note = self._note
         place = place_of(input)
-        self._note.on(draft.instance_id, place)
+        note.on(draft.instance_id, place)
         try:
-            decision = self._core.decide(draft.held.plan, draft.state, input, now, draft.policies)
-            draft.steps += decision.steps
+            policies = draft.policies
+            if isinstance(input, Started):
+                policies = draft.policies_for(input)
+            decision = self._core.decide(draft.held.plan, draft.state, input, now, policies)
+            if decision.steps:
+                draft.steps += decision.steps
             draft.take(request, decision)
+            while draft.admitted and (order := draft.next_admitted()) is not None:
+                self._admit(draft, request, order, now)
         finally:
-            self._note.off()
+            note.off()
+            if draft.reserved is not None:
+                draft.drop_reserved()
         if self._quarantine.suspects:
             self._quarantine.survived(draft.instance_id, place)
+
+    def _admit(self, draft: Draft, request: Request, order: AskSlot, now: datetime) -> None:
+        """Go on at once with an instance that takes a slot; one that cannot has to ask."""
+        granted = Admitted(number=order.number, node=order.node, iteration=order.iteration)
+        try:
+            decision = self._core.decide(draft.held.plan, draft.state, granted, now, draft.policies)
+            draft.steps += decision.steps
+            if decision.rejection is None:
+                draft.admit(request, decision)
+                return
+        except Exception:
+            # It is decided on again once a pass has granted the slot, and refused there.
+            log.exception("instance=%s cannot take its slot", draft.instance_id)
+        draft.ask_instead(order)
 
     def _with_another_turn(self, held: dict[str, Held]) -> frozenset[str]:
         """The tenants that have no part in this turn: one with many steps delays nothing but them.
@@ -486,6 +532,8 @@ class Drafter:
     def won(self, draft: Draft) -> None:
         """The write is durable: the instance advances."""
         draft.committed()
+        if draft.owed is not None and self._free is not None:
+            self._free.won(draft.slots_taken, draft.slots_released)
         held = draft.held
         if held.state.version == 0:
             # A rejected start: there is no such instance.
@@ -499,16 +547,36 @@ class Drafter:
                 self._owners_to_hint.add(held.owner_elsewhere)
             return
         self._cache.put(draft.instance_id, held)
-        if held.is_projected or held.state.has_ended:
+        if held.is_projected or (not held.is_owned and held.state.has_ended):
             held.shown_in = self._stretch
             self._unprojected.pop(draft.instance_id, None)
         else:
-            self._unprojected.setdefault(draft.instance_id, held.shown_in)
+            self._unprojected.setdefault(draft.instance_id, self._stretch)
 
     def lost(self, draft: Draft) -> None:
         """Another writer was first: the instance is read again."""
+        self.not_taken(draft)
         if draft.before.version:
             self._cache.drop(draft.instance_id)
+
+    def full(self, draft: Draft) -> None:
+        """There was no room for a slot that it takes: it is decided on again, and asks."""
+        self.not_taken(draft)
+        if self._free is not None:
+            self._free.refused(draft.slots_taken)
+
+    def not_taken(self, draft: Draft) -> None:
+        """Its slots are as free as before."""
+        if self._free is not None:
+            self._free.not_won(draft.slots_taken)
+
+    def room(self, writes: Sequence[InstanceWrite]) -> KnownRoom | None:
+        """The limits of slots that a turn takes, or parks requests on; None: it does neither."""
+        if self._free is None:
+            return None
+        taken = [slot for write in writes for slot in write.slots_taken]
+        parked = [slot for write in writes for slot in write.slots_asked if slot.blocked_on]
+        return self._free.room(taken, parked) if taken or parked else None
 
     def owners_to_hint(self) -> set[str]:
         """Other processes with new input for their instances; reset by the call."""
@@ -523,8 +591,9 @@ class Drafter:
     def forget(self, drafts: Sequence[Draft]) -> None:
         """The write failed: these instances are read again."""
         for draft in drafts:
+            self.not_taken(draft)
             self._cache.drop(draft.instance_id)
-            self._unprojected.setdefault(draft.instance_id, 0)
+            self._unprojected.setdefault(draft.instance_id, self._stretch)
 
 
 def _grouped(requests: Sequence[Request]) -> tuple[dict[str, list[Request]], list[Request]]:
@@ -582,6 +651,8 @@ def _is_behind(held: Held, requests: list[Request]) -> bool:
     A decision on an old state loses, and has to be repeated.
     """
     for request in requests:
+        if not isinstance(request.input, Notice):
+            continue
         match request.input:
             case LookAgain(version) if version > held.state.version:
                 return True

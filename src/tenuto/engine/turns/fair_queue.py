@@ -72,12 +72,29 @@ class FairQueue(Generic[Item]):
             return [queue.popleft() for _ in range(most)]
         return [self.popleft() for _ in range(min(most, self._count))]
 
-    def has_more_than(self, most: int) -> bool:
-        """Whether a tenant has more items than that."""
-        return self._count > most and any(len(queue) > most for queue in self.tenants.values())
+    def first_with(self, fits: Callable[[Item], bool]) -> Collection[str]:
+        """The tenants whose next item fits."""
+        return [tenant for tenant, queue in self.tenants.items() if fits(queue[0])]
+
+    def pop_of(self, tenants: Collection[str]) -> Item | None:
+        """The next item of these tenants; None if they have none."""
+        tenant = next((each for each in self._turns if each in tenants), None)
+        if tenant is None:
+            return None
+        self._turns.remove(tenant)
+        queue = self.tenants[tenant]
+        item = queue.popleft()
+        if queue:
+            self._turns.append(tenant)
+        else:
+            del self.tenants[tenant]
+        self._count -= 1
+        return item
 
     def more_than(self, most: int) -> Collection[str]:
         """The tenants that have more items than that."""
+        if self._count <= most:
+            return ()
         return [tenant for tenant, queue in self.tenants.items() if len(queue) > most]
 
     @contextmanager

@@ -72,6 +72,10 @@ class Held:
         """The inbox of its events: its tenant's, or its own in a test run."""
         return self.tenant if self.plan.rehearsal is None else inbox_of(self.state.id)
 
+    def has_jobs(self, places: Iterable[Place]) -> bool:
+        """Whether all of these attempts are offered, as far as this process knows."""
+        return all(place in self.jobs for place in places)
+
 
 class Cache:
     """Instances in memory: owned ones always, others as long as there is room."""

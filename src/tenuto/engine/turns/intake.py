@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from itertools import islice
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 from tenuto.engine.bounds import DEFAULT_BOUNDS, Bounds
 from tenuto.engine.turns.batch import Batch, PendingLookBack, PendingMatch
 from tenuto.engine.turns.fair_queue import FairQueue
 from tenuto.engine.turns.requests import EventRequest, Request
-from tenuto.engine.turns.sharing import Sharing
+from tenuto.engine.turns.sharing import MOST_LIGHT, Sharing
 from tenuto.model.errors import Overloaded, StoreUnavailable, TenutoError
 from tenuto.store.parts.waits import LookedBack
 
@@ -23,8 +22,13 @@ MOST_BYTES = 4_000_000
 
 _LEAST_MATCHES = 20
 
-_T = TypeVar("_T")
-_Queue: TypeAlias = FairQueue[Request] | FairQueue[EventRequest] | FairQueue[PendingMatch]
+_NONE: frozenset[str] = frozenset()
+_Queue: TypeAlias = (
+    FairQueue[Request]
+    | FairQueue[EventRequest]
+    | FairQueue[PendingMatch]
+    | FairQueue[PendingLookBack]
+)
 
 
 class Intake:
@@ -51,13 +55,18 @@ class Intake:
         """The same for steps of expressions and schemas."""
         self.most_bytes = bounds.turn_bytes
         """The same for bytes of the log."""
+        self.backlogs: frozenset[str] = frozenset()
+        """The tenants with a backlog in the turn that was taken last, while tenants share."""
         self._most_waiting = bounds.waiting
         self._tenant_of = tenant_of
         self._finish: FairQueue[Request] = FairQueue(self._tenant_of_request)
         self._begin: FairQueue[Request] = FairQueue(self._tenant_of_request)
         self._events: FairQueue[EventRequest] = FairQueue(lambda request: request.event.tenant)
         self._matches: FairQueue[PendingMatch] = FairQueue(lambda pending: pending.match.tenant)
-        self._looked_back: deque[PendingLookBack] = deque()
+        self._looked_back: FairQueue[PendingLookBack] = FairQueue(
+            lambda pending: self._tenant_of(pending.key.instance_id)
+        )
+        self._is_turn_of_large = self._is_turn_of_backlog = False
         self._suspects: deque[Batch] = deque()
         """Parts of a turn that the store refused, tried apart."""
         self._sleeping: asyncio.Future[None] | None = None
@@ -65,7 +74,12 @@ class Intake:
         """Why no more turns will be taken."""
         self.is_idle = asyncio.Event()
         """Set while nothing waits and no turn is under way."""
+        self._is_idle = True
+        """The same, for every input: an event would be asked for each."""
         self.is_idle.set()
+        self.turn_over = asyncio.Event()
+        """Set while no turn is under way: to wait for it is to wait for the end of that turn."""
+        self.turn_over.set()
 
     # -- for senders
 
@@ -130,6 +144,7 @@ class Intake:
             self._suspects,
         ):
             queue.clear()
+        self._is_idle = True
         self.is_idle.set()
 
     def _tenant_of_request(self, request: Request) -> str:
@@ -154,24 +169,42 @@ class Intake:
         """How many starts, commands and events wait."""
         return len(self._begin) + len(self._events)
 
+    @property
+    def before_another(self) -> int:
+        """How many inputs go before that of a tenant which has none here.
+
+        Tenants take turns: the backlog of one of several delays itself, and not the others.
+        """
+        if not self.sharing.is_shared:
+            return self.promised + self.new
+        share = self._bounds.turn_share
+        queues = (self._finish, self._begin, self._events)
+        return sum(min(len(items), share) for each in queues for items in each.tenants.values())
+
     # -- for the lane
 
     def wake_up(self) -> None:
         """Wake the lane up, or keep it awake."""
-        self.is_idle.clear()
-        if self._sleeping is not None and not self._sleeping.done():
-            self._sleeping.set_result(None)
+        if self._is_idle:
+            self._is_idle = False
+            self.is_idle.clear()
+        sleeping = self._sleeping
+        if sleeping is not None:
+            self._sleeping = None
+            if not sleeping.done():
+                sleeping.set_result(None)
 
     def sleep(self) -> asyncio.Future[None]:
         """Wait until the lane is woken up; there is nothing that it may do."""
         self.sharing.give_up(self)
         if self.is_empty:
+            self._is_idle = True
             self.is_idle.set()
         elif self.sharing.is_left_to_another(self):
             # It has a backlog too, and is woken up when it may work on it.
             self.sharing.may_work_off(self, self.wake_up)
-        self._sleeping = asyncio.get_running_loop().create_future()
-        return self._sleeping
+        self._sleeping = sleeping = asyncio.get_running_loop().create_future()
+        return sleeping
 
     @property
     def is_empty(self) -> bool:
@@ -180,34 +213,41 @@ class Intake:
             or self._begin.tenants
             or self._events.tenants
             or self._matches.tenants
-            or self._looked_back
+            or self._looked_back.tenants
             or self._suspects
         )
 
     @property
     def has_turn(self) -> bool:
         """Whether there is anything that the next turn may take."""
-        if self._suspects or self._looked_back:
+        if self._suspects:
             return True
         resting = self.sharing.resting
         is_left = self.sharing.is_left_to_another(self)
         if not (resting or is_left):
             return not self.is_empty
-        most = self._bounds.turn_share if is_left else sys.maxsize
+        heavy = self._with_more_than(self._bounds.turn_share) if is_left else frozenset[str]()
         return any(
-            tenant not in resting and len(items) <= most
+            tenant not in resting and tenant not in heavy
             for queue in self._queues
-            for tenant, items in queue.tenants.items()
+            for tenant in queue.tenants
         )
 
     def take(self) -> Batch:
         """The next batch: results before new work, of which some is always taken.
 
-        While several tenants are at work, and another lane works on the backlog of one, it has the
-        inputs of the others alone.
+        While several tenants are at work, every second batch has the inputs of those without a
+        backlog alone, and every one while another lane works on a backlog.
         """
+        self.turn_over.clear()
+        self.backlogs = frozenset()
         if self._suspects:
             return self._suspects.popleft()
+        batch = self._chosen()
+        # It was the turn of others, which have nothing.
+        return batch if batch.size else self._chosen()
+
+    def _chosen(self) -> Batch:
         if self.sharing.resting:
             with ExitStack() as stack:
                 for queue in self._queues:
@@ -217,25 +257,64 @@ class Intake:
 
     def _next(self) -> Batch:
         self._size_turn()
-        most = self._bounds.turn_share
-        if not (self.sharing.is_shared and any(each.has_more_than(most) for each in self._queues)):
+        heavy, light = self._weighed() if self.sharing.is_shared else (_NONE, _NONE)
+        if not heavy:
             self.sharing.give_up(self)
-        elif not self.sharing.may_work_off(self, self.wake_up):
-            with ExitStack() as stack:
-                for queue in self._queues:
-                    stack.enter_context(queue.without(queue.more_than(most)))
-                return self._taken()
+            return self._taken()
+        if not self.sharing.may_work_off(self, self.wake_up):
+            return self._taken_without(heavy)
+        self._is_turn_of_backlog = not self._is_turn_of_backlog
+        if light and not self._is_turn_of_backlog:
+            return self._taken_without(heavy)
+        self.backlogs = heavy
         return self._taken()
+
+    def _taken_without(self, heavy: frozenset[str]) -> Batch:
+        with ExitStack() as stack:
+            for queue in self._queues:
+                stack.enter_context(queue.without(heavy))
+            return self._taken()
+
+    def _weighed(self) -> tuple[frozenset[str], frozenset[str]]:
+        """The tenants with a backlog, and some of those without one that have something to do."""
+        heavy = self._with_more_than(self._bounds.turn_share)
+        seen = {tenant for queue in self._queues for tenant in islice(queue.tenants, MOST_LIGHT)}
+        light = frozenset(seen - heavy - {""})
+        self.sharing.weighed(light, heavy)
+        return heavy, light
+
+    def _with_more_than(self, most: int) -> frozenset[str]:
+        """The tenants with more inputs than that in one of the queues."""
+        return frozenset(tenant for queue in self._queues for tenant in queue.more_than(most))
 
     def turn_ended(self) -> None:
         """The turn that was taken last is over."""
+        self.turn_over.set()
         self.sharing.ended(self)
 
     @property
     def _queues(self) -> tuple[_Queue, ...]:
-        return self._finish, self._begin, self._events, self._matches
+        return self._finish, self._begin, self._events, self._matches, self._looked_back
 
     def _taken(self) -> Batch:
+        """The next inputs. While several tenants are at work, large events have every second turn.
+
+        Others wait until they are stored: one for each turn, and none in a turn with other inputs.
+        """
+        if not self.sharing.is_shared:
+            return self._taken_together()
+        events, matches = self._events.first_with(_is_large), self._matches.first_with(_is_large)
+        if not (events or matches):
+            return self._taken_together()
+        self._is_turn_of_large = not self._is_turn_of_large
+        if not self._is_turn_of_large:
+            with self._events.without(events), self._matches.without(matches):
+                return self._taken_together()
+        match = self._matches.pop_of(matches)
+        event = self._events.pop_of(events) if match is None else None
+        return Batch([], [] if event is None else [event], [] if match is None else [match], [])
+
+    def _taken_together(self) -> Batch:
         promised = self._finish.take(self._most_taken) if self._finish.tenants else []
         # Each tenant has one new request in, however small the turn is.
         least = max(self._most_taken // 10, len(self._begin.tenants))
@@ -244,7 +323,7 @@ class Intake:
             _mixed(promised, self._begin.take(room)) if self._begin.tenants else promised,
             self._taken_events() if self._events.tenants else [],
             self._taken_matches() if self._matches.tenants else [],
-            _drained(self._looked_back, self._most_taken) if self._looked_back else [],
+            self._looked_back.take(self._most_taken) if self._looked_back.tenants else [],
         )
 
     def take_small_turns(self) -> None:
@@ -269,11 +348,15 @@ class Intake:
             self.most_bytes = min(self.most_bytes, bounds.shared_bytes)
 
     def _taken_events(self) -> list[EventRequest]:
-        """Events up to the first whose id is among them: a turn has each id once."""
+        """Events up to the first whose id is among them: a turn has each id once.
+
+        While several tenants are at work, up to the first large one.
+        """
         events = self._events.take(self._most_taken)
         ids: set[str] = set()
+        is_shared = self.sharing.is_shared
         for place, request in enumerate(events):
-            if request.event.id in ids:
+            if request.event.id in ids or (is_shared and request.is_large):
                 self._events.put_first(events[place:])
                 return events[:place]
             ids.add(request.event.id)
@@ -283,11 +366,16 @@ class Intake:
         """As many matchings as fit a turn with their messages, and at least one."""
         taken: list[PendingMatch] = []
         messages = size = 0
-        while self._matches and len(taken) < max(self._most_taken // 10, _LEAST_MATCHES):
+        most = max(self._most_taken // 10, _LEAST_MATCHES)
+        if self.sharing.is_shared:
+            most = min(most, self._most_taken)
+        while self._matches and len(taken) < most:
             mail = self._matches.first.match.mail
             messages += len(mail)
             size += sum(len(message.input) for message in mail)
             if taken and (messages > self._most_messages or size > MOST_BYTES):
+                break
+            if self._matches.first.is_large and self.sharing.is_shared:
                 break
             taken.append(self._matches.popleft())
         return taken
@@ -321,7 +409,11 @@ class Intake:
                 if not event.future.done():
                     event.future.set_exception(error)
         self._matches.put_first(batch.matches)
-        self._looked_back.extendleft(reversed(batch.looked_back))
+        self._looked_back.put_first(batch.looked_back)
+
+
+def _is_large(pending: EventRequest | PendingMatch) -> bool:
+    return pending.is_large
 
 
 def _mixed(promised: list[Request], new: list[Request]) -> list[Request]:
@@ -334,7 +426,3 @@ def _mixed(promised: list[Request], new: list[Request]) -> list[Request]:
         mixed.append(request)
         mixed += promised[place * share : (place + 1) * share]
     return mixed + promised[len(new) * share :]
-
-
-def _drained(queue: deque[_T], most: int) -> list[_T]:
-    return [queue.popleft() for _ in range(min(len(queue), most))]

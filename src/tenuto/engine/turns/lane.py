@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Protocol
 
 from tenuto.core import Rejection
@@ -25,6 +25,7 @@ from tenuto.model.failure import NOT_STORABLE, Failure
 from tenuto.model.inputs import EventMatched, TaskFailed, TaskSucceeded
 from tenuto.ports import Clock
 from tenuto.store.errors import CommitUnknown, DataRefused, Fenced
+from tenuto.store.parts.slot_rows import Admission
 from tenuto.store.parts.turns import EventResult, Outcome, Turn, TurnResult, WriteResult
 from tenuto.store.protocol import Store
 
@@ -32,7 +33,7 @@ log = logging.getLogger("tenuto.lane")
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 5.0
 _LONGEST_REST = 0.1
-"""Seconds that a tenant with costly decisions rests: a slow store is no fault of a tenant."""
+"""Seconds that a tenant with a backlog or costly inputs rests: a slow store is no fault of it."""
 
 
 class Process(Protocol):
@@ -42,14 +43,17 @@ class Process(Protocol):
     def process_id(self) -> str:
         """The id under which the process owns instances."""
 
-    def concluded(self, draft: Draft) -> None:
-        """Called when the entries of a draft are durable: perform its effects."""
+    def concluded(self, drafts: Sequence[Draft]) -> None:
+        """Called when the entries of drafts are durable: perform their effects."""
 
     def stored(self, requests: Sequence[EventRequest], results: Mapping[str, EventResult]) -> None:
         """Called when events are in the inbox, now or before; `results` are by event id."""
 
     def hint(self, owners: Collection[str]) -> None:
         """Notify other processes of new input for instances that they own."""
+
+    def admitted(self, admission: Admission) -> None:
+        """Follow a pass of admission that was made with a turn."""
 
     def later(self, request: Request) -> None:
         """Retry an input later: the store refused even the record of its refusal."""
@@ -85,13 +89,15 @@ class Lane:
         self._turns = 0
         self._pause = _FIRST_PAUSE
         self._is_available = True
+        self._rested: Callable[[], None] | None = None
+        """Ends the rest that began with the turn under way."""
 
     def project(self) -> int:
         """Update the rows of all running instances."""
         return self._woken_up_for(self._drafter.project())
 
     def next_stretch(self) -> int:
-        """Update rows that lag. Called at intervals; a row lags by at most two of them."""
+        """Update rows that lag. Called at intervals; a row lags by at most `STRETCHES` of them."""
         return self._woken_up_for(self._drafter.next_stretch())
 
     def _woken_up_for(self, lagging: int) -> int:
@@ -119,6 +125,7 @@ class Lane:
     async def run_once(self) -> int:
         """One turn; returns how many instances were written."""
         batch = self._intake.take()
+        began = self._clock.ticks()
         try:
             return await self._turn_over(batch)
         except asyncio.CancelledError:
@@ -131,11 +138,17 @@ class Lane:
             raise
         finally:
             self._intake.turn_ended()
+            if self._rested is not None:
+                rested, self._rested = self._rested, None
+                seconds = min(self._clock.ticks() - began, _LONGEST_REST)
+                if seconds > 0:
+                    self._clock.call_later(seconds, rested)
+                else:
+                    rested()
 
     async def _turn_over(self, batch: Batch) -> int:
         drafts: list[Draft] = []
         process_id = self._process.process_id
-        began = self._clock.ticks()
         try:
             intake = self._intake
             drafts, left = await self._drafter.draft(
@@ -152,6 +165,8 @@ class Lane:
                 drafted = {id(request) for draft in drafts for request in draft.requests}
                 batch.requests[:] = [each for each in batch.requests if id(each) in drafted]
             turn = self._turn(process_id, drafts, batch)
+            if self._intake.sharing.is_shared:
+                self._let_rest(drafts, batch)
             result = TurnResult({}, {}) if turn is None else await self._commit(turn)
         except StoreUnavailable as error:
             self._drafter.forget(drafts)
@@ -176,29 +191,38 @@ class Lane:
         if batch.events:
             self._process.stored(batch.events, result.events)
         batch.noted()
-        if process_id == self._process.process_id:
-            self._conclude(drafts, result)
-        else:
-            self._conclude_for_others(drafts, result)
-        if self._intake.sharing.is_shared:
-            self._let_costly_rest(drafts, self._clock.ticks() - began)
+        self._follow(drafts, result, process_id)
         owners = self._drafter.owners_to_hint()
         if owners:
             self._process.hint(owners)
         return len(drafts)
 
-    def _let_costly_rest(self, drafts: Sequence[Draft], seconds: float) -> None:
-        """While others are at work, tenants with many steps or bytes have half of the time.
+    def _follow(self, drafts: Sequence[Draft], result: TurnResult, process_id: str) -> None:
+        """The turn of this process id is durable."""
+        if process_id == self._process.process_id:
+            self._conclude(drafts, result)
+        else:
+            self._conclude_for_others(drafts, result)
+        if result.admission is not None:
+            self._process.admitted(result.admission)
 
-        An instance of another tenant has several turns, and waits for one of theirs at most.
+    def _let_rest(self, drafts: Sequence[Draft], batch: Batch) -> None:
+        """While others are at work, tenants with many inputs, steps or bytes have half of the time.
+
+        An instance of another tenant has several turns, and waits for one of theirs at most. They
+        rest from now on, so that no other lane takes a turn of theirs meanwhile.
         """
-        costly = {draft.held.tenant for draft in drafts if draft.is_costly}
-        if costly and seconds > 0:
-            rested = self._intake.sharing.rest(costly)
-            self._clock.call_later(min(seconds, _LONGEST_REST), rested)
+        sharing, backlogs = self._intake.sharing, self._intake.backlogs
+        tenants = {draft.held.tenant for draft in drafts if draft.is_costly}
+        tenants |= {each.event.tenant for each in batch.events if each.is_large}
+        tenants |= {each.match.tenant for each in batch.matches if each.is_large}
+        if backlogs and sharing.has_light_beside(backlogs):
+            tenants |= backlogs - {""}
+        if tenants:
+            self._rested = sharing.rest(tenants)
 
     def _turn(self, process_id: str, drafts: Sequence[Draft], batch: Batch) -> Turn | None:
-        writes = tuple(write for draft in drafts if (write := draft.write()) is not None)
+        writes = tuple([write for draft in drafts if (write := draft.write()) is not None])
         if not (writes or batch.events or batch.matches or batch.looked_back):
             return None
         self._turns += 1
@@ -210,18 +234,26 @@ class Lane:
             events=tuple(request.event for request in batch.events),
             matches=tuple(pending.match for pending in batch.matches),
             looked_back=tuple(pending.key for pending in batch.looked_back),
+            slots=self._drafter.room(writes),
+            admits=True,
         )
 
     async def _commit(self, turn: Turn) -> TurnResult:
         """Commit a turn; while the outcome is unknown, send the same turn again."""
+        began = self._meter.under_way[self._number] = self._clock.ticks()
+        try:
+            result = await self._committed(turn)
+        finally:
+            del self._meter.under_way[self._number]
+        self._meter.committed(turn, self._clock.ticks() - began)
+        return result
+
+    async def _committed(self, turn: Turn) -> TurnResult:
         is_unknown = False
         pause = _FIRST_PAUSE
-        began = self._clock.ticks()
         while True:
             try:
-                result = await self._store.turns.commit(turn, self._number)
-                self._meter.committed(turn, self._clock.ticks() - began)
-                return result
+                return await self._store.turns.commit(turn, self._number)
             except CommitUnknown:
                 is_unknown = True
             except StoreUnavailable as error:
@@ -234,21 +266,32 @@ class Lane:
 
     def _conclude(self, drafts: Sequence[Draft], result: TurnResult) -> None:
         """The turn is durable: winners advance, losers are decided again."""
+        won: list[Draft] = []
         for draft in drafts:
             outcome = result.writes.get(draft.instance_id, _WON)
             if outcome.outcome is Outcome.WON:
                 self._drafter.won(draft)
-                for request, answer in draft.answers:
-                    request.answer(answer)
-                draft.stored = result.events
-                self._process.concluded(draft)
+                if draft.answers:
+                    for request, answer in draft.answers:
+                        request.answer(answer)
+                draft.is_admitted = result.is_admitted
+                if result.events:
+                    draft.stored = result.events
+                won.append(draft)
             elif outcome.outcome is Outcome.LOST:
                 self._drafter.lost(draft)
                 self._intake.go_first([_again(request) for request in draft.requests])
+            elif outcome.outcome is Outcome.FULL:
+                self._drafter.full(draft)
+                self._intake.go_first(draft.requests)
             elif outcome.outcome is Outcome.REMOVED:
+                self._drafter.not_taken(draft)
                 self._removed(draft)
             else:
+                self._drafter.not_taken(draft)
                 self._repeated(draft, outcome)
+        if won:
+            self._process.concluded(won)
 
     def _conclude_for_others(self, drafts: Sequence[Draft], result: TurnResult) -> None:
         """The turn is durable, and its process was declared dead meanwhile.
@@ -262,6 +305,8 @@ class Lane:
                     request.answer(answer)
             elif outcome.outcome is Outcome.LOST:
                 self._intake.go_first([_again(request) for request in draft.requests])
+            elif outcome.outcome is Outcome.FULL:
+                self._intake.go_first(draft.requests)
             elif outcome.outcome is Outcome.REMOVED:
                 self._removed(draft)
             else:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from mmap import mmap
 from typing import Final, NamedTuple, TypeAlias
 
-from tenuto.model.inputs import AttemptLost, Input, Started, TimerDue
+from tenuto.model.inputs import AttemptLost, Input, Started, TaskSucceeded, TimerDue
 
 SIZE: Final = 4096
 ACCUSED, HUNG, TEXT = 0, 8, 16
@@ -61,9 +61,10 @@ class Note:
         self._number = number = self._number + 1
         self.place = place
         text = f"{number}\t{instance_id}\t{place}\n".encode()
-        if len(text) > _ROOM:
-            text = text[:_ROOM]
-        self._memory[TEXT : TEXT + len(text)] = text
+        end = TEXT + len(text)
+        if end > SIZE:
+            text, end = text[:_ROOM], SIZE
+        self._memory[TEXT:end] = text
 
     def off(self) -> None:
         """It has ended."""
@@ -94,11 +95,14 @@ def _number(memory: bytes | Memory, at: int) -> int:
 
 def place_of(input: Input) -> str:
     """The kind of an input and the step that it is about: the same when it comes again."""
-    about = input.key if isinstance(input, TimerDue) else input
-    kind, node = type(input).__name__, getattr(about, "node", "")
-    if not node:
-        return kind
-    iteration = getattr(about, "iteration", "")
+    kind = type(input).__name__
+    if isinstance(input, TaskSucceeded):
+        node, iteration = input.node, input.iteration
+    else:
+        about = input.key if isinstance(input, TimerDue) else input
+        node, iteration = getattr(about, "node", ""), getattr(about, "iteration", "")
+        if not node:
+            return kind
     return f"{kind} {node}[{iteration}]" if iteration else f"{kind} {node}"
 
 

@@ -28,7 +28,7 @@ from tenuto.store.parts.dead_letters import DeadLetterRow
 from tenuto.store.parts.inbox import Delivery, DeliveryOutcome
 from tenuto.store.parts.jobs import JobKey, JobRow, Lease
 from tenuto.store.parts.mailbox import Mail
-from tenuto.store.parts.slots import SlotKey, SlotRow
+from tenuto.store.parts.slot_rows import SlotKey, SlotRow
 from tenuto.store.parts.timers import TimerRow
 from tenuto.store.parts.waits import WaitKey, WaitRow
 
@@ -63,6 +63,7 @@ class Obligations:
         self.events: list[Event] = []
         self.slots: dict[SlotKey, SlotRow | None] = {}
         """None: it is given back."""
+        self.slots_taken: dict[SlotKey, SlotRow] = {}
 
     def set_timer(self, timer: SetTimer) -> None:
         self.timers[timer.key] = TimerRow(
@@ -71,6 +72,15 @@ class Obligations:
 
     def ask_slot(self, slot: SlotRow) -> None:
         self.slots[slot.slot_key] = slot
+
+    def may_take(self, slot: SlotRow) -> bool:
+        """Whether this turn has not touched the slot yet."""
+        return slot.slot_key not in self.slots and slot.slot_key not in self.slots_taken
+
+    def ask_instead(self, slot: SlotRow) -> None:
+        """Ask for a slot that was to be taken."""
+        del self.slots_taken[slot.slot_key]
+        self.ask_slot(slot)
 
     def release_slot(self, order: ReleaseSlot) -> None:
         self.slots[SlotKey(self._instance_id, order.node, order.iteration)] = None
@@ -154,7 +164,9 @@ class Obligations:
             )
         )
 
-    def offer(self, order: StartAttempt | OfferJob, at: datetime) -> None:
+    def offer(
+        self, order: StartAttempt | OfferJob, at: datetime, *, is_limited: bool = False
+    ) -> None:
         self.jobs.append(
             JobRow(
                 key=JobKey(self._instance_id, order.node, order.iteration, order.attempt),
@@ -163,6 +175,7 @@ class Obligations:
                 tenant=self._tenant,
                 timeout=order.timeout,
                 heartbeat_timeout=order.heartbeat_timeout,
+                is_limited=is_limited,
             )
         )
 

@@ -44,13 +44,17 @@ class StartFacts(Struct, frozen=True, kw_only=True):
     """Whether its values are encrypted whatever its definition says, as those of its parent are."""
 
 
-class LookAgain(Struct, frozen=True, gc=False, tag="look-again"):
+class Notice(Struct, frozen=True, gc=False):
+    """An input for the owner of an instance, not for the core."""
+
+
+class LookAgain(Notice, frozen=True, gc=False, tag="look-again"):
     """A mailbox message to the owner: another process has advanced the instance to `version`."""
 
     version: int = 0
 
 
-class IndexAgain(Struct, frozen=True, gc=False, tag="index-again"):
+class IndexAgain(Notice, frozen=True, gc=False, tag="index-again"):
     """The search terms of the instance have to be written, since they may be missing.
 
     The write has the terms that follow from the state. To an owner elsewhere it is a mailbox
@@ -67,11 +71,11 @@ class ScheduledStart(Struct, frozen=True, gc=False, tag="scheduled-start"):
     started: Started
 
 
-class TakenOver(Struct, frozen=True, gc=False, tag="taken-over"):
+class TakenOver(Notice, frozen=True, gc=False, tag="taken-over"):
     """This process owns an instance of a dead process."""
 
 
-class OfferJob(Struct, frozen=True, gc=False, tag="offer-job"):
+class OfferJob(Notice, frozen=True, gc=False, tag="offer-job"):
     """An attempt that is offered to other processes."""
 
     node: str
@@ -126,3 +130,5 @@ class EventRequest(Struct, frozen=True, kw_only=True):
 
     event: Event
     future: asyncio.Future[EventResult]
+    is_large: bool = False
+    """Whether storing it takes long for others that wait."""

@@ -2,16 +2,22 @@
 
 While they are, turns are small, and one lane at a time works on the backlog of a tenant. The store
 commits turns one after the other, so that a tenant with little to do would otherwise wait for the
-backlog in each of the lanes.
+backlog in each of the lanes. While a tenant without a backlog is at work, those with one rest after
+each turn for as long as it took: an instance has several turns, and would otherwise wait each time.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from collections.abc import Callable, Collection, Iterable
 
 SHARED_TURNS = 1_000
 """After so many turns of one tenant alone its turns are large again."""
+LIGHT_TURNS = 100
+"""For so many turns a tenant without a backlog counts as at work."""
+MOST_LIGHT = 8
+"""So many of these tenants are remembered; the newest ones."""
 
 
 class Sharing:
@@ -25,11 +31,17 @@ class Sharing:
         """The lane that works on backlogs, or is the next to do so."""
         self._is_at_work = False
         self._lanes: list[Callable[[], None]] = []
+        self._is_ended = False
         self._rests = 0
         self.resting: dict[str, int] = {}
         """Tenants of which nothing is taken for a moment, since their turns take long; and the
         number of the rest of each."""
         self._waiting: deque[tuple[object, Callable[[], None]]] = deque()
+        self._turns = 0
+        self.batches = asyncio.Lock()
+        """Held by the batch of starts some of which begin."""
+        self._light: dict[str, int] = {}
+        """Tenants without a backlog, and the last turn in which each had something to do."""
 
     def join(self, wake_up: Callable[[], None]) -> None:
         """There is another lane."""
@@ -53,20 +65,43 @@ class Sharing:
     @property
     def is_shared(self) -> bool:
         """Whether several tenants are at work, or were a moment ago."""
-        return self._turns_left > 0
+        return self._turns_left > 0 and not self._is_ended
 
     def begin(self) -> None:
         """Count as shared from now on."""
         self._turns_left = SHARED_TURNS
 
+    def end(self) -> None:
+        """Take large turns without rests: the engine stops, and what waits is written soon."""
+        self._is_ended = True
+        self.resting.clear()
+        for wake_up in self._lanes:
+            wake_up()
+
     def saw(self, tenants: Iterable[str]) -> None:
         """These tenants have something to do in the next turn of a lane."""
         self._turns_left -= self._turns_left > 0
+        self._turns += 1
         for tenant in tenants:
             if tenant and tenant != self._newest_tenant:
                 if self._newest_tenant:
                     self.begin()
                 self._newest_tenant = tenant
+
+    def weighed(self, light: Iterable[str], heavy: Collection[str]) -> None:
+        """These tenants have something to do: without a backlog, or with one."""
+        for tenant in heavy:
+            self._light.pop(tenant, None)
+        for tenant in light:
+            self._light.pop(tenant, None)
+            self._light[tenant] = self._turns
+        while len(self._light) > MOST_LIGHT:
+            del self._light[next(iter(self._light))]
+
+    def has_light_beside(self, tenants: Collection[str]) -> bool:
+        """Whether a tenant without a backlog is at work, other than these."""
+        since = self._turns - LIGHT_TURNS
+        return any(turn >= since and each not in tenants for each, turn in self._light.items())
 
     def may_work_off(self, lane: object, wake_up: Callable[[], None]) -> bool:
         """Whether a lane may take a part of a backlog; if not, it is woken up when it may."""

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
+
+import msgspec
+from msgspec.structs import replace
 
 from tenuto.core import InstanceState
 from tenuto.model.durations import epoch_ms
 from tenuto.model.effects import AskSlot
+from tenuto.model.inputs import Started
 from tenuto.model.slots import (
     GLOBAL,
     NO_DEADLINE_MS,
     SlotRequest,
     SlotRules,
+    debounce_key,
     mutex_key,
     own_key,
+    rate_key,
     tenant_key,
     type_key,
     user_key,
 )
-from tenuto.store.parts.slots import USUAL, WOKEN, SlotRow
+from tenuto.store.parts.paces import Pace
+from tenuto.store.parts.slot_rows import USUAL, WOKEN, SlotRow
 
 _DEFAULT = SlotRules()
 
@@ -31,66 +38,108 @@ class SlotFacts(NamedTuple):
     rules: SlotRules | None
 
 
+class Counted(NamedTuple):
+    """The limits that a slot counts for, most special first, and which of them is its own."""
+
+    keys: tuple[str, ...]
+    own_key: str | None = None
+    own_limit: int = 0
+
+
+def counted_at_start(tenant: str, started: Started, request: SlotRequest) -> Counted:
+    """The limits that an instance counts for that is about to start."""
+    own = None if request.key is None else own_key(tenant, started.definition_id, request.key)
+    keys = _keys(tenant, started.definition_id, request, own, is_child=started.parent is not None)
+    return Counted(keys, own, request.limit)
+
+
 def slot_row(asked: AskSlot, facts: SlotFacts) -> SlotRow:
     """The row of a request."""
     state = facts.state
     request = asked.request
     at = epoch_ms(state.updated_at)
     if request is None:
+        mutex = mutex_key(facts.tenant, asked.mutex)
         return SlotRow(
             instance_id=state.id,
             node=asked.node,
             iteration=asked.iteration,
             tenant=facts.tenant,
             definition_id=state.definition_id,
-            keys=(mutex_key(facts.tenant, asked.mutex),),
+            keys=(mutex,),
+            own_key=mutex,
+            own_limit=1,
             number=asked.number,
             rank=at,
             asked_at=state.updated_at,
         )
-    own = _own_key(facts, request)
+    definition_id = state.definition_id
+    own = None if request.key is None else own_key(facts.tenant, definition_id, request.key)
+    is_child = state.parent is not None
     return SlotRow(
         instance_id=state.id,
         tenant=facts.tenant,
         definition_id=state.definition_id,
-        keys=_keys(facts, request, own),
+        keys=_keys(facts.tenant, definition_id, request, own, is_child=is_child),
         own_key=own,
         own_limit=request.limit,
         on_full=request.on_full,
         number=asked.number,
         rank_class=WOKEN if asked.is_woken else USUAL,
-        rank=at if asked.is_woken else _rank(facts, at),
-        priority=state.priority,
+        rank=at if asked.is_woken else _rank(facts, at, _priority(state, request)),
+        priority=_priority(state, request),
         deadline=state.deadline,
         asked_at=state.updated_at,
+        pace=None if asked.is_woken else _pace(facts, request),
+        above=(state.parent.slots or None) if state.parent is not None else None,
+        state="waiting" if asked.is_woken else _first_state(request),
     )
 
 
-def _own_key(facts: SlotFacts, request: SlotRequest) -> str | None:
-    if request.key is None:
+def _priority(state: InstanceState, request: SlotRequest) -> int:
+    return state.priority if request.priority is None else request.priority
+
+
+def _first_state(request: SlotRequest) -> Literal["waiting", "settling", "on-hold"]:
+    if request.is_on_hold:
+        return "on-hold"
+    return "waiting" if request.debounce is None else "settling"
+
+
+def _pace(facts: SlotFacts, request: SlotRequest) -> str | None:
+    """When it may begin, of a first request."""
+    tenant, workflow = facts.tenant, facts.state.definition_id
+    debounce, rate = request.debounce, request.rate
+    if debounce is not None:
+        debounce = replace(debounce, key=debounce_key(tenant, workflow, debounce.key))
+    if rate is not None:
+        rate = replace(rate, key=rate_key(tenant, workflow, rate.key))
+    if debounce is None and rate is None:
         return None
-    return own_key(facts.tenant, facts.state.definition_id, request.key)
+    return msgspec.json.encode(Pace(debounce=debounce, rate=rate)).decode()
 
 
-def _keys(facts: SlotFacts, request: SlotRequest, own: str | None) -> tuple[str, ...]:
+def _keys(
+    tenant: str, definition_id: str, request: SlotRequest, own: str | None, *, is_child: bool
+) -> tuple[str, ...]:
     """The limits that it counts for: a child only for those of its workflow."""
     keys = [] if own is None else [own]
-    keys.append(type_key(facts.tenant, facts.state.definition_id))
-    if facts.state.parent is None:
+    keys.append(type_key(tenant, definition_id))
+    if not is_child:
         if request.user:
-            keys.append(user_key(facts.tenant, request.user))
-        keys += [tenant_key(facts.tenant), GLOBAL]
+            keys.append(user_key(tenant, request.user))
+        keys += [tenant_key(tenant), GLOBAL]
     return tuple(keys)
 
 
-def _rank(facts: SlotFacts, at: int) -> int:
+def _rank(facts: SlotFacts, at: int, priority: int) -> int:
     """Its place in the queue, which no later one can take for ever: time is part of every order."""
     rules = facts.rules or _DEFAULT
     match rules.order:
         case "fifo":
             return at
         case "priority":
-            return at - facts.state.priority * rules.aging_ms
+            return at - priority * rules.aging_ms
         case "deadline":
             deadline = facts.state.deadline
             return at + NO_DEADLINE_MS if deadline is None else epoch_ms(deadline)

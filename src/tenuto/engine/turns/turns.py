@@ -9,11 +9,12 @@ from typing import NamedTuple
 
 from tenuto.engine.definitions.definitions import Definitions
 from tenuto.engine.definitions.start_checks import key_conflict
+from tenuto.engine.limits.free_slots import FreeSlots
 from tenuto.engine.meters import TurnMeter
 from tenuto.engine.shared import Shared
 from tenuto.engine.turns.deferred_inputs import DeferredInputs
 from tenuto.engine.turns.draft import Draft
-from tenuto.engine.turns.drafter import Core, Decide, Drafter, Undecided
+from tenuto.engine.turns.drafter import STRETCHES, Core, Decide, Drafter, Undecided
 from tenuto.engine.turns.held import Cache, Held
 from tenuto.engine.turns.intake import Intake
 from tenuto.engine.turns.lane import Lane
@@ -21,9 +22,9 @@ from tenuto.engine.turns.loader import Loader
 from tenuto.engine.turns.note import EFFECTS, DecisionStopped
 from tenuto.engine.turns.quarantine import Quarantine
 from tenuto.engine.turns.requests import Answer, EventRequest, Matter, Request, StartFacts
-from tenuto.engine.turns.sharing import Sharing
 from tenuto.engine.turns.watchers import Watchers
 from tenuto.model.errors import NotFound, TenutoError
+from tenuto.store.parts.slot_rows import Admission
 from tenuto.store.parts.turns import EventResult
 
 
@@ -32,10 +33,14 @@ class AfterTurn(NamedTuple):
 
     concluded: Callable[[Draft], None]
     """Perform the effects of one instance's share of a turn."""
+    all_concluded: Callable[[Sequence[Draft]], None]
+    """Count what a turn has written, and notify those that follow it; after the effects."""
     stored: Callable[[Sequence[EventRequest], Mapping[str, EventResult]], None]
     """Match events that were stored, or had been before; the results by event id."""
     hint: Callable[[Collection[str]], None]
     """Notify other processes of input for instances that they own."""
+    admitted: Callable[[Admission], None]
+    """Follow a pass of admission that was made with a turn."""
     fenced: Callable[[str], Awaitable[None]]
     """Continue under a new process id, since the store has declared this one dead."""
     undecided: Undecided
@@ -54,10 +59,12 @@ class Turns:
         self.quarantine = quarantine
         self.loader = Loader(store, definitions.plans, quarantine)
         self.meter = TurnMeter()
-        self._core = Core(decide, definitions.policies.of, quarantine)
+        self.free = FreeSlots(definitions.limits)
+        self._core = Core(decide, definitions.policies.of, quarantine, self.free)
         self._caches = [Cache() for _ in range(store.lanes)]
-        bounds, sharing = shared.settings.bounds, Sharing()
+        bounds, sharing = shared.settings.bounds, shared.sharing
         self.intakes = [Intake(bounds, each.tenant_of, sharing) for each in self._caches]
+        self._lane_count = len(self.intakes)
         self.lanes: list[Lane] = []
         self._deferred = DeferredInputs(
             shared.clock, self.report, shared.settings.bounds.first_retry
@@ -87,14 +94,14 @@ class Turns:
 
     def start_projector(self) -> None:
         """Bring the rows of running instances up to date, for lists."""
-        every = self._shared.settings.project_every / 2
+        every = self._shared.settings.project_every / STRETCHES
         self._shared.loops.tick("projector", every, self._project)
 
     # -- inputs
 
     def report(self, request: Request) -> None:
         """Take an input that is never refused for lack of room."""
-        self.intake_of(request.instance_id).report(request)
+        self.intakes[self._number_of(request.instance_id)].report(request)
 
     async def ask(self, instance_id: str, input: Matter, start: StartFacts | None = None) -> Answer:
         """Put a command to an instance; answered once it is durable."""
@@ -145,15 +152,19 @@ class Turns:
 
     # -- called by lanes
 
-    def concluded(self, draft: Draft) -> None:
-        if draft.held.is_fresh:
-            self._conclude_fresh(draft)
-        else:
-            self._after.concluded(draft)
-        if draft.state.status.is_final:
-            self.watchers.saw(draft.instance_id, draft.held)
-        for listener in self._listeners:
-            listener(draft)
+    def concluded(self, drafts: Sequence[Draft]) -> None:
+        perform, listeners = self._after.concluded, self._listeners
+        for draft in drafts:
+            if draft.held.is_fresh:
+                self._conclude_fresh(draft)
+            else:
+                perform(draft)
+            if draft.state.status.is_final:
+                self.watchers.saw(draft.instance_id, draft.held)
+            if listeners:
+                for listener in listeners:
+                    listener(draft)
+        self._after.all_concluded(drafts)
 
     def _conclude_fresh(self, draft: Draft) -> None:
         """Perform what an instance owes that was read: that has to be computed first."""
@@ -174,6 +185,9 @@ class Turns:
 
     def hint(self, owners: Collection[str]) -> None:
         self._after.hint(owners)
+
+    def admitted(self, admission: Admission) -> None:
+        self._after.admitted(admission)
 
     def later(self, request: Request) -> None:
         self._deferred.put(request)
@@ -225,7 +239,7 @@ class Turns:
                 core=self._core,
                 bounds=shared.settings.bounds,
                 is_shared=shared.store.is_shared,
-                is_offered=(shared.is_offered if shared.settings.unknown_tasks == "wait" else None),
+                is_offered=shared.offers,
             ),
             clock=shared.clock,
             outage=shared.outage,
@@ -234,7 +248,7 @@ class Turns:
         )
 
     def _number_of(self, id: str) -> int:
-        return zlib.crc32(id.encode()) % len(self.intakes) if len(self.intakes) > 1 else 0
+        return zlib.crc32(id.encode()) % self._lane_count
 
     async def _project(self) -> int:
         return sum(lane.next_stretch() for lane in self.lanes)

@@ -33,7 +33,16 @@ class Insert(NamedTuple):
     rows: Sequence[Sequence[Value]]
 
 
-Script: TypeAlias = Generator[Ask | Insert, list[Row], T]
+class Together(NamedTuple):
+    """Statements that are sent at once: none sees what another one writes.
+
+    No two of them write the same row. The script is sent the rows of each.
+    """
+
+    statements: Sequence[Ask | Insert]
+
+
+Script: TypeAlias = Generator[Ask | Insert | Together, list[Any], T]
 """Statements of one transaction: it yields each, and is sent the rows."""
 
 

@@ -923,7 +923,7 @@ WHERE tenant = :tenant AND name = :name AND sealed = :old RETURNING 1;
 
 -- name: lock_concurrency
 -- Let one process at a time grant slots and set limits.
-SELECT version FROM tenuto.concurrency WHERE tenant = '' FOR UPDATE;
+SELECT document, ranked_to, changes FROM tenuto.concurrency WHERE tenant = '' FOR UPDATE;
 
 -- name: freed_slots
 -- What was given back since the pass before, oldest first.
@@ -941,38 +941,177 @@ SELECT tenant, document FROM tenuto.concurrency ORDER BY tenant;
 -- All limits.
 SELECT {concurrency_columns} FROM tenuto.concurrency ORDER BY tenant;
 
+-- name: concurrency_versions
+-- The versions of all limits.
+SELECT tenant, version FROM tenuto.concurrency;
+
 -- name: put_concurrency
--- Set limits, unless they were changed meanwhile.
+-- Set limits.
 INSERT INTO tenuto.concurrency ({concurrency_columns})
-SELECT :tenant, :document, :version, :changed_at, :changed_by
-WHERE
-    :before = 0
-    OR EXISTS (
-        SELECT 1 FROM tenuto.concurrency AS stored
-        WHERE stored.tenant = :tenant AND stored.version = :before
-    )
+VALUES (:tenant, :document, :version, :changed_at, :changed_by)
 ON CONFLICT (tenant) DO UPDATE SET
     document = excluded.document, version = excluded.version, changed_at = excluded.changed_at,
     changed_by = excluded.changed_by
-WHERE concurrency.version = :before
 RETURNING 1;
 
--- name: unpark_slots
--- Have every row that waits looked at again.
-UPDATE tenuto.slots SET blocked_on = '' WHERE state = 'waiting' AND blocked_on > '' RETURNING 1;
+-- name: count_change
+-- Number a change of limits; where their order has changed, waiting rows are to be ranked again.
+UPDATE tenuto.concurrency SET
+    changes = changes + 1, ranked_to = CASE WHEN :is_ordered = 1 THEN ranked_to ELSE '' END
+WHERE tenant = '' RETURNING 1;
+
+-- name: keys_parked_on
+-- The limits that rows are parked on.
+WITH RECURSIVE parked (blocked_on) AS (
+    SELECT min(slot.blocked_on) FROM tenuto.slots AS slot
+    WHERE slot.state = 'waiting' AND slot.blocked_on > ''
+    UNION ALL
+    SELECT (
+        SELECT min(slot.blocked_on) FROM tenuto.slots AS slot
+        WHERE slot.state = 'waiting' AND slot.blocked_on > parked.blocked_on
+    )
+    FROM parked WHERE parked.blocked_on IS NOT NULL
+)
+
+SELECT blocked_on FROM parked WHERE blocked_on IS NOT NULL;
+
+-- name: slots_are_waited_for
+-- Whether any row waits.
+SELECT CASE WHEN EXISTS (SELECT 1 FROM tenuto.slots WHERE state = 'waiting') THEN 1 ELSE 0 END;
+
+-- name: put_load_report
+-- What a process asks the limit of all instances to be.
+INSERT INTO tenuto.load_reports ({load_report_columns})
+VALUES (
+    :tenant, :process_id, :asked, :loop_lag_ms, :commit_ms, :memory_percent, :reason, :at_ms
+)
+ON CONFLICT (process_id) DO UPDATE SET
+    asked = excluded.asked, loop_lag_ms = excluded.loop_lag_ms, commit_ms = excluded.commit_ms,
+    memory_percent = excluded.memory_percent, reason = excluded.reason, at_ms = excluded.at_ms
+RETURNING 1;
+
+-- name: drop_load_reports
+-- Forget processes that reported nothing for long.
+DELETE FROM tenuto.load_reports WHERE at_ms < :since RETURNING 1;
+
+-- name: drop_load_report
+-- Forget one process.
+DELETE FROM tenuto.load_reports WHERE process_id = :process_id RETURNING 1;
+
+-- name: lowest_load_report
+-- The lowest limit that any process asks for.
+SELECT min(asked) FROM tenuto.load_reports WHERE at_ms >= :since;
+
+-- name: load_reports
+-- What processes ask for, the lowest first.
+SELECT {load_report_columns} FROM tenuto.load_reports
+WHERE at_ms >= :since
+ORDER BY asked, process_id;
 
 -- name: slots_mark
--- The sum of all versions of limits, and whether a row waits that no pass has looked at.
+-- The number of the newest change of limits, and whether a row waits that no pass has looked at.
 SELECT
-    (SELECT sum(version) FROM tenuto.concurrency)::bigint,
+    changes,
     (
         CASE
+            WHEN ranked_to IS NOT NULL THEN 1
             WHEN EXISTS (SELECT 1 FROM tenuto.slots WHERE state = 'waiting' AND blocked_on = '')
                 THEN 1
             WHEN EXISTS (SELECT 1 FROM tenuto.slots_freed) THEN 1
+            WHEN EXISTS (SELECT 1 FROM tenuto.slots WHERE state = 'settling' AND blocked_on = '')
+                THEN 1
             ELSE 0
         END
-    );
+    ),
+    (SELECT min(next_at) FROM tenuto.paces WHERE next_at IS NOT NULL)
+FROM tenuto.concurrency WHERE tenant = '';
+
+-- name: all_queue_rules
+-- The rules of all queues.
+SELECT {queue_rule_columns} FROM tenuto.queue_rules ORDER BY tenant, id;
+
+-- name: queue_rules
+-- The rules of a tenant's queue.
+SELECT {queue_rule_columns} FROM tenuto.queue_rules WHERE tenant = :tenant ORDER BY tenant, id;
+
+-- name: put_queue_rule
+-- Save a rule; one that is there stays, and is applied again. The number of this change of limits
+-- says from when on decisions know it.
+INSERT INTO tenuto.queue_rules ({queue_rule_columns}, unapplied)
+VALUES (
+    :tenant, :id, :expression, :priority::bigint, :is_hold, :note::text, :created_at,
+    :created_by::text,
+    (SELECT changes + 1 FROM tenuto.concurrency WHERE tenant = '')
+)
+ON CONFLICT (tenant, id) DO UPDATE SET note = excluded.note, unapplied = excluded.unapplied
+RETURNING 1;
+
+-- name: unapplied_rules
+-- The rules that may not be applied to all that wait, and the change of limits that saved each.
+SELECT {queue_rule_columns}, unapplied FROM tenuto.queue_rules
+WHERE unapplied IS NOT NULL ORDER BY tenant, id;
+
+-- name: rule_applied
+-- A rule is applied to all that wait, unless it was saved again meanwhile.
+UPDATE tenuto.queue_rules SET unapplied = NULL
+WHERE tenant = :tenant AND id = :id AND unapplied = :unapplied RETURNING 1;
+
+-- name: know_limits
+-- A process decides by the limits and rules of a change, or of a newer one.
+UPDATE tenuto.processes SET limits_known = :changes
+WHERE id = :process_id AND limits_known < :changes RETURNING 1;
+
+-- name: processes_behind
+-- The processes that may still decide by older limits and rules.
+SELECT id FROM tenuto.processes WHERE stopped_at IS NULL AND limits_known < :changes ORDER BY id;
+
+-- name: slots_to_judge
+-- Instances of a tenant that wait, by id: their order changes while they are read. They are read in
+-- the order of the primary key: an index of the tenant would have to be read whole, and sorted, for
+-- each page.
+SELECT instance_id FROM tenuto.slots
+WHERE
+    instance_id > :after AND node = '' AND tenant || '' = :tenant AND state <> 'held'
+    AND state <> 'ended'
+ORDER BY instance_id LIMIT :limit;
+
+-- name: remove_queue_rule
+-- Remove a rule.
+DELETE FROM tenuto.queue_rules WHERE tenant = :tenant AND id = :id RETURNING 1;
+
+-- name: paces_mark
+-- Whether there are new debounced requests, and the next moment of a pace.
+SELECT
+    (
+        CASE
+            WHEN EXISTS (SELECT 1 FROM tenuto.slots WHERE state = 'settling' AND blocked_on = '')
+                THEN 1
+            ELSE 0
+        END
+    ),
+    (SELECT min(next_at) FROM tenuto.paces WHERE next_at IS NOT NULL);
+
+-- name: next_pace
+-- The next moment of a pace.
+SELECT min(next_at) FROM tenuto.paces WHERE next_at IS NOT NULL;
+
+-- name: slots_settling
+-- New debounced requests, oldest first.
+SELECT instance_id, asked_at, pace FROM tenuto.slots
+WHERE state = 'settling' AND blocked_on = '' ORDER BY blocked_on, asked_at, instance_id LIMIT :limit;
+
+-- name: paces_due
+-- The keys of one kind whose moment has come, the first ones.
+SELECT pace_key FROM tenuto.paces
+WHERE next_at IS NOT NULL AND next_at <= :now AND pace_key > :first AND pace_key < :last
+ORDER BY next_at LIMIT :limit;
+
+-- name: forget_paces
+-- Delete what is known of keys, and means nothing any more.
+DELETE FROM tenuto.paces WHERE pace_key IN (
+    SELECT pace_key FROM tenuto.paces
+    WHERE kept_until < :now AND next_at IS NULL ORDER BY kept_until LIMIT :limit
+) RETURNING 1;
 
 -- name: tenants_in_line
 -- The tenants with rows that are parked on a limit.
@@ -998,16 +1137,25 @@ WHERE
     > (:rank_class::bigint, :rank::bigint, :instance_id, :node, :iteration)
 ORDER BY blocked_on, tenant, rank_class, rank, instance_id, node, iteration LIMIT :limit;
 
--- name: oldest_of_key
--- The instance that has held a slot of a key for longest.
-SELECT instance_id FROM tenuto.slots
-WHERE own_key = :own_key AND state = 'held' ORDER BY own_key, state, asked_at LIMIT 1;
+-- name: children_in_line
+-- What is above the first children that are parked on a limit.
+SELECT above FROM (
+    SELECT above FROM tenuto.slots
+    WHERE state = 'waiting' AND blocked_on = :key AND tenant = :tenant
+    ORDER BY blocked_on, tenant, rank_class, rank, instance_id, node, iteration LIMIT :limit
+) AS line WHERE above IS NOT NULL;
 
--- name: older_of_key
--- The other instances that wait with a key.
+-- name: oldest_of_key
+-- The instances that have held slots of a key for longest.
+SELECT instance_id FROM tenuto.slots
+WHERE own_key = :own_key AND state = 'held' ORDER BY own_key, state, asked_at LIMIT :limit;
+
+-- name: others_of_key
+-- The other instances that wait with a key, and have not begun.
 SELECT instance_id, asked_at FROM tenuto.slots
-WHERE own_key = :own_key AND state = :state AND instance_id <> :instance_id
-ORDER BY own_key, state, asked_at;
+WHERE
+    own_key = :own_key AND state = :state AND instance_id <> :instance_id AND rank_class > 0
+ORDER BY own_key, state, asked_at LIMIT :limit;
 
 -- name: slots_of
 -- The slots of an instance.
@@ -1018,7 +1166,7 @@ WHERE tenant = :tenant AND instance_id = :instance_id ORDER BY instance_id, node
 -- The rows of a tenant that wait, in their order.
 SELECT {slot_columns} FROM tenuto.slots
 WHERE
-    state <> 'held' AND tenant = :tenant
+    state <> 'held' AND state <> 'ended' AND tenant = :tenant
     AND (rank_class, rank, instance_id, node, iteration)
     > (:rank_class::bigint, :rank::bigint, :instance_id, :node, :iteration)
     AND (:definition_id = '' OR definition_id = :definition_id)
@@ -1049,24 +1197,86 @@ SELECT
 SELECT {slot_columns} FROM tenuto.slots
 WHERE state = 'held' AND tenant = :tenant ORDER BY tenant, held_at LIMIT :limit;
 
+-- name: holders_of_key
+-- The slots that are held with a key, or of a mutex, in the order in which they were asked for.
+SELECT {slot_columns} FROM tenuto.slots
+WHERE own_key = :own_key AND state = 'held' AND tenant = :tenant
+ORDER BY own_key, state, asked_at LIMIT :limit;
+
+-- name: slots_of_key
+-- How many rows there are of a key, up to so many.
+SELECT count(*) FROM (
+    SELECT 1 FROM tenuto.slots WHERE own_key = :own_key AND state <> 'ended' LIMIT :most
+) AS found;
+
+-- name: counts_below
+-- How many slots are taken of limits whose keys lie between two.
+SELECT limit_key, taken FROM tenuto.slot_counts
+WHERE limit_key >= :first AND limit_key < :last ORDER BY limit_key LIMIT :limit;
+
+-- name: tenants_that_wait
+-- The tenants with rows that wait.
+WITH RECURSIVE line (tenant) AS (
+    SELECT min(slot.tenant) FROM tenuto.slots AS slot WHERE slot.state <> 'held'
+    UNION ALL
+    SELECT (
+        SELECT min(slot.tenant) FROM tenuto.slots AS slot
+        WHERE slot.state <> 'held' AND slot.tenant > line.tenant
+    )
+    FROM line WHERE line.tenant IS NOT NULL
+)
+
+SELECT tenant FROM line WHERE tenant IS NOT NULL;
+
 -- name: slots_depth
 -- How many instances wait.
 SELECT count(*) FROM (
-    SELECT 1 FROM tenuto.slots WHERE state = 'waiting' AND node = '' LIMIT :most
+    SELECT 1 FROM tenuto.slots
+    WHERE state <> 'held' AND state <> 'ended' AND node = '' LIMIT :most
 ) AS waiting;
+
+-- name: slots_depths
+-- How many rows wait, by the kind of the limit that is full: the kinds are ranges of keys.
+WITH kinds (kind, first, beyond) AS (
+    VALUES
+    ('new', '', '!'),
+    ('global', 'global', 'global!'),
+    ('tenant', 'tenant:', 'tenant;'),
+    ('type', 'type:', 'type;'),
+    ('user', 'user:', 'user;'),
+    ('key', 'key:', 'key;'),
+    ('mutex', 'mutex:', 'mutex;'),
+    ('debounce', 'debounce:', 'debounce;'),
+    ('rate', 'rate:', 'rate;')
+)
+
+SELECT
+    kinds.kind,
+    (
+        SELECT count(*) FROM (
+            SELECT 1 FROM tenuto.slots AS slot
+            WHERE
+                slot.state = 'waiting' AND slot.blocked_on >= kinds.first
+                AND slot.blocked_on < kinds.beyond
+            LIMIT :most
+        ) AS waiting
+    )
+FROM kinds;
 
 -- name: promote_slot
 -- Let a waiting instance go first.
 UPDATE tenuto.slots SET rank_class = 1, rank = :rank
 WHERE
-    tenant = :tenant AND instance_id = :instance_id AND node = '' AND state <> 'held'
-    AND rank_class > 0
+    tenant = :tenant AND instance_id = :instance_id AND node = ''
+    AND state IN ('waiting', 'settling', 'on-hold') AND rank_class > 0
 RETURNING 1;
 
 -- name: hold_back_slot
 -- Keep a waiting instance from being admitted.
 UPDATE tenuto.slots SET state = 'on-hold', blocked_on = ''
-WHERE tenant = :tenant AND instance_id = :instance_id AND node = '' AND state <> 'held'
+WHERE
+    tenant = :tenant AND instance_id = :instance_id AND node = ''
+    AND state IN ('waiting', 'settling', 'on-hold')
 RETURNING 1;
 
 -- name: let_slot_go
@@ -1075,11 +1285,11 @@ UPDATE tenuto.slots SET state = 'waiting', blocked_on = ''
 WHERE tenant = :tenant AND instance_id = :instance_id AND node = '' AND state = 'on-hold'
 RETURNING 1;
 
--- name: rank_slots
--- Put waiting instances into another order.
-UPDATE tenuto.slots SET rank = CASE
-    WHEN :order = 'priority' THEN asked_at - priority * :aging::bigint
-    WHEN :order = 'deadline' THEN coalesce(deadline, asked_at + :later::bigint)
-    ELSE asked_at
-END
-WHERE node = '' AND state <> 'held' AND rank_class = :rank_class::bigint RETURNING 1;
+-- name: slots_to_rank
+-- Instances that wait or are kept back, by id.
+SELECT instance_id FROM tenuto.slots
+WHERE instance_id > :after AND node = '' AND state <> 'held' ORDER BY instance_id LIMIT :limit;
+
+-- name: put_ranked_to
+-- Up to which instance waiting rows are in the present order; NULL: all are.
+UPDATE tenuto.concurrency SET ranked_to = :id::text WHERE tenant = '' RETURNING 1;

@@ -73,6 +73,7 @@ class Job(NamedTuple):
     silence: int | None
     """Milliseconds that a worker may take, and be silent."""
     is_cancelled: bool = False
+    is_limited: bool = False
     token: int = 0
     leased_by: str | None = None
     leased_until: int = 0
@@ -136,8 +137,11 @@ class MemoryDisk:
         self.mail: dict[int, bytes] = {}
         self.mail_numbers: dict[tuple[str, str], int] = {}
         self.jobs: dict[JobKey, bytes] = {}
+        self.task_rates: dict[tuple[str, str], bytes] = {}
         self.owners: dict[str, bytes] = {}
         self.processes: dict[str, bytes] = {}
+        self.limits_known: dict[str, int] = {}
+        """Processes → the newest change of limits that they decide by."""
         self.keys: dict[tuple[str, str], bytes] = {}
         self.dead_letters: dict[tuple[str, str], bytes] = {}
         self.definitions: dict[tuple[str, str, int], bytes] = {}

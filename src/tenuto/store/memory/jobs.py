@@ -17,9 +17,15 @@ from tenuto.store.parts.jobs import (
     JobKey,
     Lapsed,
     Lease,
+    LimitedClaim,
+    LimitedGrants,
+    LimitedTask,
     Overrun,
+    TaskHolder,
+    TaskUse,
     WorkerClaim,
 )
+from tenuto.store.task_room import Room, Tokens, room
 
 _MILLISECOND = timedelta(milliseconds=1)
 
@@ -44,7 +50,8 @@ class MemoryJobs(MemoryPart):
         granted: list[Lease] = []
         with disk.transaction():
             for key, job in jobs:
-                if len(granted) < limit and job.is_free and job.task_id in wanted:
+                is_wanted = job.is_free and not job.is_limited and job.task_id in wanted
+                if len(granted) < limit and is_wanted:
                     granted.append(_lease(disk, key, job, process_id, until))
         return JobClaims(granted, gone)
 
@@ -87,20 +94,93 @@ class MemoryJobs(MemoryPart):
                     len(granted) < claim.limit
                     and job.is_free
                     and fits
+                    and job.task_id not in claim.but
                     and job.tenant == claim.tenant
                 ):
-                    taken = job._replace(
-                        token=job.token + 1,
-                        leased_by=claim.worker_id,
-                        is_outside=True,
-                        lease=claim.lease // _MILLISECOND,
-                        overdue_at=moment + job.timeout,
-                        details=None,
+                    granted.append(
+                        _lease_to_worker(
+                            disk, key, job, worker_id=claim.worker_id, lease=claim.lease, now=moment
+                        )
                     )
-                    until = _until(taken, moment)
-                    disk.put(disk.jobs, key, pack(taken._replace(leased_until=until)))
-                    granted.append(Grant(Lease(key, taken.token), from_epoch_ms(until)))
         return granted
+
+    async def claim_limited(self, claim: LimitedClaim, now: datetime) -> LimitedGrants:
+        process_id, disk, moment = self._context.require_open(), self._disk, epoch_ms(now)
+        granted: list[Grant] = []
+        with disk.transaction():
+            rooms = {(task.tenant, task.task_id): self._room(task, moment) for task in claim.tasks}
+            begun = dict.fromkeys(rooms, 0)
+            jobs = () if self._context.only_own else self._in_order()
+            for key, job in jobs:
+                place = rooms.get(pair := (job.tenant, job.task_id))
+                if place is None or not job.is_free or begun[pair] >= place.jobs:
+                    continue
+                if len(granted) >= claim.limit:
+                    break
+                begun[pair] += 1
+                limited = job._replace(is_limited=True)
+                if claim.worker_id is None:
+                    until = epoch_ms(now + claim.lease)
+                    lease = _lease(disk, key, limited, process_id, until)
+                    granted.append(Grant(lease, from_epoch_ms(until)))
+                else:
+                    granted.append(
+                        _lease_to_worker(
+                            disk,
+                            key,
+                            limited,
+                            worker_id=claim.worker_id,
+                            lease=claim.lease,
+                            now=moment,
+                        )
+                    )
+            for pair, place in rooms.items():
+                if begun[pair] and place.tokens is not None:
+                    left = Tokens(place.spent(begun[pair]), moment)
+                    disk.put(disk.task_rates, pair, pack(left))
+        found = (place.hindrance(begun[pair]) for pair, place in rooms.items())
+        return LimitedGrants(granted, [each for each in found if each is not None])
+
+    def _room(self, task: LimitedTask, now: int) -> Room:
+        held = len(self._held(task.tenant, task.task_id))
+        return room(task, held, self._tokens(task.tenant, task.task_id), now)
+
+    def _tokens(self, tenant: str, task_id: str) -> Tokens:
+        found = self._disk.task_rates.get((tenant, task_id))
+        return Tokens() if found is None else unpack(Tokens, found)
+
+    def _held(self, tenant: str, task_id: str) -> list[tuple[JobKey, Job]]:
+        found = ((key, unpack(Job, row)) for key, row in self._disk.jobs.items())
+        return [
+            (key, job)
+            for key, job in found
+            if job.is_limited
+            and job.leased_by is not None
+            and (job.tenant, job.task_id) == (tenant, task_id)
+        ]
+
+    async def mark_limited(self, tenant: str, task_id: str) -> None:
+        self._context.require_open()
+        disk = self._disk
+        with disk.transaction():
+            for key, row in list(disk.jobs.items()):
+                job = unpack(Job, row)
+                if job.leased_by is None and (job.tenant, job.task_id) == (tenant, task_id):
+                    disk.put(disk.jobs, key, pack(job._replace(is_limited=True)))
+
+    async def limited_tasks(self) -> list[tuple[str, str]]:
+        jobs = (unpack(Job, row) for row in self._disk.jobs.values())
+        waiting = (job for job in jobs if job.is_limited and job.leased_by is None)
+        return sorted({(job.tenant, job.task_id) for job in waiting})
+
+    async def use_of(self, tenant: str, task_id: str, *, most: int = 5) -> TaskUse:
+        held, tokens = self._held(tenant, task_id), self._tokens(tenant, task_id)
+        holders = [
+            TaskHolder(key, job.leased_by, job.is_outside)
+            for key, job in sorted(held)[:most]
+            if job.leased_by is not None
+        ]
+        return TaskUse(len(held), tuple(holders), tokens.left, tokens.at)
 
     async def extend_for_workers(
         self, beats: Sequence[Beat], now: datetime
@@ -254,6 +334,22 @@ def _lease(disk: MemoryDisk, key: JobKey, job: Job, process_id: str, until: int)
     taken = job._replace(token=job.token + 1, leased_by=process_id, leased_until=until)
     disk.put(disk.jobs, key, pack(taken))
     return Lease(key, taken.token)
+
+
+def _lease_to_worker(
+    disk: MemoryDisk, key: JobKey, job: Job, *, worker_id: str, lease: timedelta, now: int
+) -> Grant:
+    taken = job._replace(
+        token=job.token + 1,
+        leased_by=worker_id,
+        is_outside=True,
+        lease=lease // _MILLISECOND,
+        overdue_at=now + job.timeout,
+        details=None,
+    )
+    until = _until(taken, now)
+    disk.put(disk.jobs, key, pack(taken._replace(leased_until=until)))
+    return Grant(Lease(key, taken.token), from_epoch_ms(until))
 
 
 def _until(job: Job, now: int) -> int:

@@ -47,6 +47,7 @@ class MemoryMembers(MemoryPart):
             has_orphans,
             tasks=mark_of(records_of(TaskRow, tasks)),
             calendars=CalendarsMark(*saved[0]) if saved else CalendarsMark(),
+            stops=sum(not disk.lives(id) for id in disk.processes),
         )
 
     async def workers(self) -> int:

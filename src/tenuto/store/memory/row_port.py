@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from tenuto.model.durations import from_epoch_ms
-from tenuto.store.cold.port import Ask, Insert, Row, Value
+from tenuto.store.cold.port import Ask, Insert, Parameters, Row, Value
 from tenuto.store.columns import InstanceColumns
 from tenuto.store.memory.context import Context
 from tenuto.store.memory.disk import unpack
@@ -25,11 +25,30 @@ class MemoryRowPort(SqliteRowPort):
         super().__init__(_Database(context))
         self._disk = context.disk
 
+    async def rows(self, name: str, parameters: Parameters) -> list[Row]:
+        if name == "processes_behind":
+            return self._behind(parameters["changes"])
+        return await super().rows(name, parameters)
+
+    def _behind(self, changes: Value) -> list[Row]:
+        assert isinstance(changes, int)
+        disk = self._disk
+        living = [id for id in sorted(disk.processes) if disk.lives(id) and id not in disk.guests]
+        return [(id,) for id in living if disk.limits_known.get(id, 0) < changes]
+
     def _written(self, session: Session, asked: Ask | Insert) -> list[Row]:
-        if isinstance(asked, Insert) and asked.name == "insert_mail":
+        if isinstance(asked, Insert) and asked.name in ("insert_mail", "insert_grants"):
             # The mailbox is no cold record: here it is no table of this database.
-            for row in asked.rows:
-                put_mail(self._disk, _mail(*row))
+            mail = [_mail(*row[:4]) for row in asked.rows]
+            for each in mail:
+                put_mail(self._disk, each)
+            return [(each.instance_id, self._disk.owner_of(each.instance_id)) for each in mail]
+        if isinstance(asked, Ask) and asked.name == "know_limits":
+            # Processes are no cold records either.
+            id, changes = asked.parameters["process_id"], asked.parameters["changes"]
+            assert isinstance(id, str)
+            assert isinstance(changes, int)
+            self._disk.limits_known[id] = max(changes, self._disk.limits_known.get(id, 0))
             return []
         named = asked.parameters.get("instance_id") if isinstance(asked, Ask) else None
         instance = self._disk.instances.get(named) if isinstance(named, str) else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set as AbstractSet
 
 from tenuto.model.durations import epoch_ms
 from tenuto.model.log import LogRow
@@ -29,10 +29,13 @@ from tenuto.store.memory.instances import log_after
 from tenuto.store.memory.jobs import cancel_jobs
 from tenuto.store.memory.mailbox import put_mail
 from tenuto.store.memory.outbox import write_stretches
+from tenuto.store.memory.row_port import MemoryRowPort
 from tenuto.store.memory.waits import put_waits
-from tenuto.store.outcomes import LOST, REMOVED, WON, events_of, settled_loser
+from tenuto.store.outcomes import FULL, LOST, REMOVED, WON, events_of, settled_loser
+from tenuto.store.parts.admission import Pass
 from tenuto.store.parts.instances import UsedKey
 from tenuto.store.parts.jobs import Lease
+from tenuto.store.parts.slot_rows import Admission
 from tenuto.store.parts.turns import (
     NOTHING_KNOWN,
     InstanceWrite,
@@ -46,7 +49,8 @@ from tenuto.store.parts.turns import (
     WriteResult,
 )
 from tenuto.store.parts.waits import LookedBack
-from tenuto.store.sqlite.commit import put_slots
+from tenuto.store.sqlite.session import Session
+from tenuto.store.sqlite.slot_writes import has_room, pass_due, put_slots
 
 
 class MemoryTurns(MemoryPart):
@@ -75,12 +79,27 @@ class MemoryTurns(MemoryPart):
                 _write_match(disk, turn, match)
             for opening in turn.looked_back:
                 _mark_looked_back(disk, opening)
-            slotted = [write for write in won if write.slots_asked or write.slots_released]
-            if slotted:
-                # Last of all: nothing after it fails, so that it need not be undone.
-                session = disk.cold.session
-                session.write(lambda: put_slots(session, slotted))
-            return TurnResult(outcomes, events)
+            slotted = [
+                write
+                for write in won
+                if write.slots_asked or write.slots_taken or write.slots_released
+            ]
+            if not slotted:
+                return TurnResult(outcomes, events)
+            # Last of all: nothing after it fails, so that it need not be undone.
+            session = disk.cold.session
+            admitted = session.write(lambda: self._with_slots(session, turn, slotted))
+            return TurnResult(outcomes, events, *admitted)
+
+    def _with_slots(
+        self, session: Session, turn: Turn, won: Sequence[InstanceWrite]
+    ) -> tuple[bool, Admission | None]:
+        put_slots(session, won, turn.slots)
+        most = pass_due(session, won) if turn.admits else None
+        if not most:
+            return most is not None, None
+        made = Pass(turn.at, most, is_short=True)
+        return True, MemoryRowPort(self._context).driven(session, made.script())
 
     async def load(
         self, instance_ids: Sequence[str], known: Mapping[str, int] = NOTHING_KNOWN
@@ -144,8 +163,14 @@ def _outcomes(disk: MemoryDisk, turn: Turn) -> dict[str, WriteResult]:
     gated = [write for write in turn.writes if write.rows or write.create]
     # A write whose place is taken has lost, even if another write of this turn gets its key.
     used = {write.instance_id: _key_taken(disk, write) for write in gated}
+    full: set[str] = set()
+    if any(write.slots_taken for write in gated):
+        session = disk.cold.session
+        if not session.write(lambda: has_room(session, turn)):
+            full = {write.instance_id for write in gated if write.slots_taken}
     outcomes = {
-        write.instance_id: _gate(disk, turn, write, used[write.instance_id]) for write in gated
+        write.instance_id: _gate(disk, turn, write, used[write.instance_id], full)
+        for write in gated
     }
     outcomes |= {
         write.instance_id: LOST
@@ -172,9 +197,16 @@ def _is_own(taken: WriteResult | None, write: InstanceWrite) -> bool:
 
 
 def _gate(
-    disk: MemoryDisk, turn: Turn, write: InstanceWrite, taken: WriteResult | None
+    disk: MemoryDisk,
+    turn: Turn,
+    write: InstanceWrite,
+    taken: WriteResult | None,
+    full: AbstractSet[str],
 ) -> WriteResult:
-    """`taken`: the instance that had its idempotency key before the turn."""
+    """`taken`: the instance that had its idempotency key before the turn.
+
+    `full`: instances for whose slots there is no room.
+    """
     if not write.rows:
         raise DataRefused(f"{write.instance_id}: an instance is created with its first entries")
     if taken is not None and not _is_own(taken, write):
@@ -190,6 +222,8 @@ def _gate(
         return twin
     if _lacks_definition(disk, write):
         return REMOVED
+    if write.instance_id in full:
+        return FULL
     _append(disk, write.instance_id, first)
     disk.put(disk.turn_ids, (write.instance_id, first.seq), turn.id)
     if write.create is not None and write.create.key is not None:

@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple, Protocol
 from msgspec import Struct
 
 from tenuto.model.policy import DEFAULT_TIMEOUT
+from tenuto.model.task_definition import TaskLimits
 from tenuto.store.marks import claims, writes
 
 
@@ -39,6 +40,8 @@ class JobRow(Struct, frozen=True, gc=False, kw_only=True):
     """How long a worker may go without a heartbeat."""
     is_cancelled: bool = False
     """Whether it must not be started any more."""
+    is_limited: bool = False
+    """Whether its task has limits: only `claim_limited` leases it to a process."""
 
 
 class Lease(NamedTuple):
@@ -82,6 +85,59 @@ class WorkerClaim(NamedTuple):
     """Jobs of these tasks; None: of any task."""
     limit: int
     lease: timedelta
+    but: tuple[str, ...] = ()
+    """Jobs of these tasks are left out: they have limits."""
+
+
+class LimitedTask(NamedTuple):
+    """A task with limits, of which at most so many jobs are wanted."""
+
+    tenant: str
+    task_id: str
+    most: int
+    limits: TaskLimits
+
+
+class LimitedClaim(NamedTuple):
+    """A request for jobs of tasks that have limits."""
+
+    tasks: tuple[LimitedTask, ...]
+    """In order, each once."""
+    limit: int
+    lease: timedelta
+    worker_id: str | None = None
+    """The worker outside that asks; None: the calling process."""
+
+
+class Hindrance(NamedTuple):
+    """Why no further job of a task is granted, where one may be waiting."""
+
+    tenant: str
+    task_id: str
+    obstacle: Literal["concurrency", "rate"]
+    seconds: float | None = None
+    """Until the rate lets one begin."""
+
+
+class TaskHolder(NamedTuple):
+    """An attempt that counts for the limit of its task."""
+
+    key: JobKey
+    leased_by: str
+    is_outside: bool
+    """Whether a worker has it, and not a process of the service."""
+
+
+class TaskUse(NamedTuple):
+    """How much of the limits of a task is used."""
+
+    held: int
+    """Attempts under way."""
+    holders: tuple[TaskHolder, ...]
+    """Some of them."""
+    tokens: int | None = None
+    """How many more the rate let begin at `tokens_at`, in millionths; None: it was never asked."""
+    tokens_at: int = 0
 
 
 class Grant(NamedTuple):
@@ -89,6 +145,13 @@ class Grant(NamedTuple):
 
     lease: Lease
     until: datetime
+
+
+class LimitedGrants(NamedTuple):
+    """The answer to a claim of jobs of limited tasks."""
+
+    granted: list[Grant]
+    hindered: list[Hindrance]
 
 
 class Beat(NamedTuple):
@@ -121,9 +184,10 @@ class Jobs(Protocol):
     ) -> JobClaims:
         """Lease at most `limit` jobs of these tasks, in the order in which they were offered.
 
-        A lease that lapsed, or whose process is gone, is returned to every caller, at most `lapsed`
-        of them, until its job is withdrawn: such a job is not leased again. The store's own clock
-        counts if it has one, else `now`. Raises CommitUnknown when the answer was lost.
+        Jobs of tasks with limits are left out. A lease that lapsed, or whose process is gone, is
+        returned to every caller, at most `lapsed` of them, until its job is withdrawn: such a job
+        is not leased again. The store's own clock counts if it has one, else `now`. Raises
+        CommitUnknown when the answer was lost.
         """
 
     async def leases(self, now: datetime) -> list[Lease]:
@@ -141,6 +205,25 @@ class Jobs(Protocol):
         whichever is first; it does not depend on any process. Raises CommitUnknown when the answer
         was lost.
         """
+
+    @claims
+    async def claim_limited(self, claim: LimitedClaim, now: datetime) -> LimitedGrants:
+        """Lease jobs of tasks with limits to this process or to a worker, in the order offered.
+
+        At no moment are more jobs of such a task leased than its limit, nor are more granted than
+        its rate allows, whoever claims: claims of one task wait for one another. A lease that
+        lapsed counts until its job is withdrawn. Raises CommitUnknown when the answer was lost.
+        """
+
+    @claims
+    async def mark_limited(self, tenant: str, task_id: str) -> None:
+        """The unclaimed jobs of a task count for its limits, which it had not before."""
+
+    async def limited_tasks(self) -> list[tuple[str, str]]:
+        """Tasks with limits that have unclaimed jobs, as pairs (tenant, id), in order."""
+
+    async def use_of(self, tenant: str, task_id: str, *, most: int = 5) -> TaskUse:
+        """How much of the limits of a task is used, with at most so many holders."""
 
     @claims
     async def extend_for_workers(

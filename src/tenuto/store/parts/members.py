@@ -54,6 +54,8 @@ class Pulse(NamedTuple):
     """Changes when tasks are declared elsewhere; None if no other process declares any."""
     calendars: CalendarsMark | None = None
     """Changes when calendars are changed elsewhere; None if no other process changes any."""
+    stops: int = 0
+    """Changes when a process stops, or is declared dead: it may have left events unmatched."""
 
 
 class Members(Protocol):

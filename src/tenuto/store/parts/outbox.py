@@ -23,7 +23,7 @@ TENANTS_IN_TURN: Final = 25
 """Tenants whose oldest rows are in a claim of the outbox, however old those of others are."""
 
 
-class Lifecycle(NamedTuple):
+class Lifecycle(Struct, frozen=True, gc=False):
     """Decides whether the entries of a write have listeners, and get an outbox row."""
 
     level: ListenerLevel

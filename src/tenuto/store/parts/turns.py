@@ -23,7 +23,7 @@ from tenuto.store.parts.instances import InstanceRow
 from tenuto.store.parts.jobs import JobKey, JobRow, Lease
 from tenuto.store.parts.mailbox import Mail
 from tenuto.store.parts.outbox import Lifecycle
-from tenuto.store.parts.slots import SlotKey, SlotRow
+from tenuto.store.parts.slot_rows import Admission, KnownRoom, SlotKey, SlotRow
 from tenuto.store.parts.timers import TimerRow
 from tenuto.store.parts.waits import LookedBack, WaitKey, WaitRow
 
@@ -69,6 +69,9 @@ class InstanceUpdate(Struct, frozen=True, gc=False, kw_only=True):
     output: bytes | None = None
     last_error: bytes | None = None
     cancellation: bytes | None = None
+    keeps_status: bool = False
+    """Whether the row is known to have this `status` and `completed_at`, so that a store need not
+    write them."""
 
 
 class Searchable(Struct, frozen=True, gc=False, kw_only=True):
@@ -143,13 +146,18 @@ class InstanceWrite(Struct, frozen=True, gc=False, kw_only=True):
     the write is `LOST`."""
     slots_asked: tuple[SlotRow, ...] = ()
     """Each replaces a slot of the same key, which is given back."""
+    slots_taken: tuple[SlotRow, ...] = ()
+    """Slots that it takes without a pass of admission: unless all that the turn takes fit under
+    `Turn.slots`, and no row waits for one of their limits, the write is `FULL`."""
     slots_released: tuple[SlotKey, ...] = ()
-    """Slots that are given back, or no longer asked for."""
+    """Slots that are given back, or no longer asked for; also ones that it takes."""
     events: tuple[Event, ...] = ()
     """Events that it publishes: stored in the inbox, unmatched, if the write succeeds."""
     ownership: Ownership = Ownership.KEEP
     lifecycle: Lifecycle | None = None
     """Adds an outbox row if there is a listener for entries of that level."""
+    is_log_alone: bool = False
+    """Whether it is known to change nothing but the log, its row and its snapshot."""
     may_be_gone: bool = False
     """Whether the instance may be erased at any moment, since it had ended before this write, or
     another process may have ended it since. A write after that is `LOST`."""
@@ -190,6 +198,11 @@ class Turn(Struct, frozen=True, gc=False, kw_only=True):
     """No id twice, not even of two tenants: results are keyed by event id."""
     matches: tuple[MatchWrite, ...] = ()
     looked_back: tuple[LookedBack, ...] = ()
+    slots: KnownRoom | None = None
+    """With writes that take slots, or park requests: the limits under which they do."""
+    admits: bool = False
+    """Whether a store with one writer may make a pass of admission in the transaction of writes
+    that ask for slots or give some back."""
 
 
 class Outcome(StrEnum):
@@ -204,6 +217,9 @@ class Outcome(StrEnum):
     """The idempotency key was already used, for other content."""
     REMOVED = "removed"
     """The definition that the new instance needs was removed."""
+    FULL = "full"
+    """There was no room for a slot that it takes, or it was not found out: decide again, and ask.
+    Nothing else stood against it."""
 
 
 class WriteResult(NamedTuple):
@@ -234,6 +250,10 @@ class TurnResult(NamedTuple):
 
     writes: dict[str, WriteResult]
     events: dict[str, EventResult]
+    is_admitted: bool = False
+    """Whether no pass has to be made for the slots that it asks for or gives back."""
+    admission: Admission | None = None
+    """The result of the pass that was made with it."""
 
 
 NOTHING_KNOWN: Mapping[str, int] = MappingProxyType({})

@@ -25,6 +25,9 @@ class Database:
     heartbeat: Session
     lanes: list[Session]
     pool: Pool
+    reads: Pool
+    """Connections for tenants, without row-level security: never the last one of the pool, so that
+    requests do not hold up the engine."""
     listener: HintListener
 
     def __init__(
@@ -88,6 +91,7 @@ class Database:
         self.heartbeat = Session(server)
         self.lanes = [Session(server) for _ in range(self._lanes)]
         self.pool = Pool(server, self.most_connections, self._patience)
+        self.reads = self.pool.part(max(self.most_connections - 1, 1))
         self.guarded = None
         self.listener = HintListener(
             Server(self._listen_address) if is_apart else server,
@@ -123,14 +127,20 @@ class Database:
 
 
 class TenantDatabase(Database):
-    """The same database for reads of one tenant, through connections that see no other's rows."""
+    """The same database for reads of one tenant, through connections that see no other's rows.
 
-    def __init__(self, whole: Database, guarded: GuardedPool, tenant: str) -> None:
+    Without row-level security it has a part of the common ones.
+    """
+
+    def __init__(self, whole: Database, guarded: GuardedPool | None, tenant: str) -> None:
         self.address = whole.address
         self._whole = whole
-        self._tenant_pool = TenantPool(guarded, tenant)
+        self._tenant_pool = None if guarded is None else TenantPool(guarded, tenant)
 
     @property
     def connections(self) -> Pool:
         self._whole.require_open()
-        return self._tenant_pool
+        return self._whole.reads if self._tenant_pool is None else self._tenant_pool
+
+    def require_writer(self) -> str:
+        return self._whole.require_writer()

@@ -59,6 +59,11 @@ class HintListener:
         self.is_listening = False
         """Whether hints arrive at the moment."""
 
+    @property
+    def is_wanted(self) -> bool:
+        """Whether hints should arrive: behind a pooler there are none."""
+        return self._hear is not None and not self._server.is_pooled
+
     async def start(self, hear: Callable[[], None]) -> None:
         """Start; returns once hints are received, or the first attempt to connect has failed."""
         self._hear = hear

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
@@ -16,13 +17,20 @@ from tenuto.store.parts.jobs import (
     Jobs,
     Lapsed,
     Lease,
+    LimitedClaim,
+    LimitedGrants,
+    LimitedTask,
     Overrun,
+    TaskHolder,
+    TaskUse,
     WorkerClaim,
 )
 from tenuto.store.postgres.database import Database
 from tenuto.store.postgres.driver import Row
 from tenuto.store.postgres.queries import Column, statement
+from tenuto.store.postgres.session import Transaction
 from tenuto.store.postgres.turn_rows import part
+from tenuto.store.task_room import Tokens, room
 
 _MILLISECOND = timedelta(milliseconds=1)
 
@@ -85,6 +93,7 @@ class PostgresJobs(Jobs):
             "any_task": claim.task_ids is None,
             "limit": claim.limit,
             "lease": claim.lease // _MILLISECOND,
+            "but": list(claim.but),
             **self._database.passing_over,
         }
         async with self._database.pool.session() as session:
@@ -92,6 +101,84 @@ class PostgresJobs(Jobs):
         return [
             Grant(Lease(JobKey(*key), token), from_epoch_ms(until)) for *key, token, until in rows
         ]
+
+    async def claim_limited(self, claim: LimitedClaim, now: datetime) -> LimitedGrants:
+        del now  # the server has a clock
+        holder = self._database.require_writer() if claim.worker_id is None else claim.worker_id
+        self._database.require_writer()
+
+        async def claimed(transaction: Transaction) -> LimitedGrants:
+            return await self._claim_limited(transaction, claim, holder)
+
+        async with self._database.pool.session() as session:
+            return await session.transaction(claimed)
+
+    async def _claim_limited(
+        self, transaction: Transaction, claim: LimitedClaim, holder: str
+    ) -> LimitedGrants:
+        """Under the locks of the tasks, so that what is counted stays so until the commit."""
+        tasks = claim.tasks
+        names = _names(tasks)
+        locked = await transaction.rows("lock_task_rates", names)
+        if len(locked) < len(tasks):
+            await transaction.rows("put_task_rates", names)
+            locked = await transaction.rows("lock_task_rates", names)
+        tokens = {(tenant, id): Tokens(count, at) for tenant, id, count, at in locked}
+        most = [task.limits.concurrency or 0 for task in tasks]
+        held = await transaction.rows("held_of_tasks", {**names, "most": most})
+        now = held[0][1]
+        rooms = [
+            room(task, count, tokens[task.tenant, task.task_id], now)
+            for task, (count, _) in zip(tasks, held, strict=True)
+        ]
+        wanted = {
+            **names,
+            "room": [each.jobs for each in rooms],
+            "limit": claim.limit,
+            "holder": holder,
+            "is_outside": claim.worker_id is not None,
+            "lease": claim.lease // _MILLISECOND,
+            **self._database.passing_over,
+        }
+        rows = []
+        if any(each.jobs for each in rooms):
+            rows = await transaction.rows("lease_limited", wanted)
+        begun = Counter((row[6], row[7]) for row in rows)
+        spent = [
+            (each, left)
+            for each in rooms
+            if (count := begun[each.task.tenant, each.task.task_id])
+            and (left := each.spent(count)) is not None
+        ]
+        if spent:
+            tokens_left = [left for _, left in spent]
+            of_tasks = _names([each.task for each, _ in spent])
+            await transaction.rows(
+                "spend_task_rates", {**of_tasks, "tokens": tokens_left, "now": now}
+            )
+        hindered = (each.hindrance(begun[each.task.tenant, each.task.task_id]) for each in rooms)
+        return LimitedGrants(
+            [Grant(Lease(JobKey(*row[:4]), row[4]), from_epoch_ms(row[5])) for row in rows],
+            [each for each in hindered if each is not None],
+        )
+
+    async def mark_limited(self, tenant: str, task_id: str) -> None:
+        self._database.require_writer()
+        which = {"tenant": tenant, "task_id": task_id}
+        await self._database.pool.rows("mark_limited", which)
+
+    async def limited_tasks(self) -> list[tuple[str, str]]:
+        found = await self._database.connections.rows("limited_tasks", {})
+        return [(tenant, id) for tenant, id in found]
+
+    async def use_of(self, tenant: str, task_id: str, *, most: int = 5) -> TaskUse:
+        which = {"tenant": tenant, "task_id": task_id, "most": most}
+        rows = await self._database.connections.rows("use_of_task", which)
+        holders = tuple(
+            TaskHolder(JobKey(*row[:4]), row[4], row[5]) for row in rows if row[0] is not None
+        )
+        held, tokens, at = rows[0][6:]
+        return TaskUse(held, holders, tokens, at or 0)
 
     async def extend_for_workers(
         self, beats: Sequence[Beat], now: datetime
@@ -143,6 +230,13 @@ class PostgresJobs(Jobs):
         del now  # the server has a clock
         self._database.require_writer()
         return set(_leases(await self._database.pool.rows("hand_over", _held(leases))))
+
+
+def _names(tasks: Sequence[LimitedTask]) -> dict[str, Column]:
+    return {
+        "tenant": [task.tenant for task in tasks],
+        "task_id": [task.task_id for task in tasks],
+    }
 
 
 def _held(leases: Sequence[Lease]) -> dict[str, Column]:

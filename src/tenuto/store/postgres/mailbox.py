@@ -84,7 +84,7 @@ class PostgresMailbox(Mailbox):
         try:
             async with pool.session() as session:
                 insert = statement("mail_sent", session.schema)
-                await repeated(lambda: session.commit(insert, sent))
+                await repeated(lambda: session.commit(insert, sent), session.server.budget)
         except CommitUnknown as error:
             # Not repeated: a message that was taken meanwhile would come, and be done, again.
             raise may_be_written(

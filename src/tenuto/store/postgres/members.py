@@ -24,6 +24,7 @@ from tenuto.store.parts.tasks import TasksMark
 from tenuto.store.postgres.database import Database
 from tenuto.store.postgres.driver import Row
 from tenuto.store.postgres.hint_listener import payload_for
+from tenuto.store.postgres.migrations import NEWEST, require_supported
 from tenuto.store.postgres.queries import Column, statement
 from tenuto.store.postgres.rhythm import Rhythm
 from tenuto.store.postgres.session import Session, Transaction
@@ -70,12 +71,13 @@ class PostgresMembers(Members):
             ) from error
         if not found:
             raise Fenced(process_id)
-        at, has_orphans, *marks = found[0]
+        at, has_orphans, stops, *marks = found[0]
         return Pulse(
             from_epoch_ms(at),
             has_orphans=bool(has_orphans) or self._doubtful == process_id,
             tasks=TasksMark(*marks[:3]),
             calendars=CalendarsMark(*marks[3:]),
+            stops=int(stops),
         )
 
     async def workers(self) -> int:
@@ -160,9 +162,15 @@ async def enter(
     """Register a process; returns how far time has come."""
 
     async def work(transaction: Transaction) -> datetime:
-        process: dict[str, Column] = {"process_id": process_id, "is_guest": is_guest}
+        process: dict[str, Column] = {
+            "process_id": process_id,
+            "is_guest": is_guest,
+            "program": NEWEST,
+        }
         if not await transaction.rows("insert_process", process):
             raise ValueError(f"process id {process_id!r} was used before")
+        # A migration reads the rows of processes last: either it finds this one, or this one it.
+        require_supported(session, await transaction.rows("schema_info"))
         not_after = {"not_after": epoch_ms(now + WRONG_CLOCK)}
         [(seen,)] = await transaction.rows("latest_moment", not_after)
         latest = max(epoch_ms(now), seen or 0)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from datetime import timedelta
+from typing import NamedTuple
 
 from tenuto.model.errors import StoreUnavailable
 from tenuto.store.errors import CommitUnknown
@@ -25,6 +27,7 @@ from tenuto.store.postgres.driver import Row
 from tenuto.store.postgres.faults import LOCKED, sqlstate, was_rolled_back
 from tenuto.store.postgres.queries import in_schema, statement
 from tenuto.store.postgres.repair import repair_of
+from tenuto.store.postgres.rhythm import DEAD_AFTER
 from tenuto.store.postgres.rights import as_owner, denied, is_denied, roles_of
 from tenuto.store.postgres.session import TRIES, Session, Transaction
 from tenuto.store.sql import Migration, migrations_of
@@ -40,6 +43,9 @@ _INFO_COLUMNS = frozenset(
     Item("column", SCHEMA_INFO, name, "integer") for name in ("version", "oldest_program")
 )
 
+_WITH_PROCESSES = 3
+"""The first schema that several processes share."""
+
 MIGRATIONS = migrations_of("tenuto.store.postgres")
 NEWEST = MIGRATIONS[-1].version
 
@@ -49,11 +55,28 @@ def tables_of(migration: Migration) -> list[str]:
     return re.findall(r"^CREATE TABLE tenuto\.(\w+)", migration.sql, re.MULTILINE)
 
 
-async def migrate(session: Session, *, newest: int = NEWEST) -> list[Migration]:
+class _Upgrade(NamedTuple):
+    """How a schema is migrated."""
+
+    newest: int
+    dead_after: timedelta
+    is_beside_older: bool
+
+
+async def migrate(
+    session: Session,
+    *,
+    newest: int = NEWEST,
+    dead_after: timedelta = DEAD_AFTER,
+    is_beside_older: bool = False,
+) -> list[Migration]:
     """Bring the schema up to date, in one transaction; the migrations that were needed.
 
     One whose answer got lost is asked for again: it waits for the first, and finds what that did.
+    Refused while a process lives whose program the schema does not support afterwards, unless
+    `is_beside_older`; one that was silent for `dead_after` counts as gone.
     """
+    upgrade = _Upgrade(newest, dead_after, is_beside_older)
     version = await checked_version(session)
     if version >= newest:
         return []
@@ -61,7 +84,7 @@ async def migrate(session: Session, *, newest: int = NEWEST) -> list[Migration]:
 
     async def work(transaction: Transaction) -> list[Migration]:
         nonlocal in_doubt
-        if needed := await _migrate(session, transaction, newest):
+        if needed := await _migrate(session, transaction, upgrade):
             in_doubt = needed
         return in_doubt
 
@@ -96,7 +119,15 @@ async def checked_version(session: Session) -> int:
         return 0
     if not info:
         raise _half(session, "schema_info is empty")
-    version, oldest_program = info[0]
+    require_supported(session, info)
+    version = int(info[0][0])
+    _require_whole(session, version, found)
+    return version
+
+
+def require_supported(session: Session, info: Sequence[Row]) -> None:
+    """That the schema supports this program; StoreUnavailable."""
+    [(version, oldest_program)] = info
     if oldest_program > NEWEST:
         raise StoreUnavailable(
             f"{session.server.shown} is of a newer Tenuto "
@@ -104,8 +135,6 @@ async def checked_version(session: Session) -> int:
             code="TEN-4005",
             advice="Update Tenuto.",
         )
-    _require_whole(session, int(version), found)
-    return int(version)
 
 
 async def require_newest(session: Session, version: int) -> None:
@@ -124,7 +153,9 @@ async def require_newest(session: Session, version: int) -> None:
         )
 
 
-async def _migrate(session: Session, transaction: Transaction, newest: int) -> list[Migration]:
+async def _migrate(
+    session: Session, transaction: Transaction, upgrade: _Upgrade
+) -> list[Migration]:
     pid = (await transaction.rows("server"))[0][0]
     async with watching(session.server, pid) as watch:
         # The holder of the lock may take as long as the scripts below may take on a long log.
@@ -138,7 +169,7 @@ async def _migrate(session: Session, transaction: Transaction, newest: int) -> l
             await transaction.rows("lock_patience", {"patience": f"{round(left * 1000)}ms"})
 
         try:
-            return await _apply(session, transaction, newest, lock_patience)
+            return await _apply(session, transaction, upgrade, lock_patience)
         except Exception as error:
             if sqlstate(error) != LOCKED:
                 raise
@@ -153,7 +184,7 @@ async def _migrate(session: Session, transaction: Transaction, newest: int) -> l
 async def _apply(
     session: Session,
     transaction: Transaction,
-    newest: int,
+    upgrade: _Upgrade,
     lock_patience: Callable[[], Awaitable[None]],
 ) -> list[Migration]:
     """Run the scripts that are needed; `lock_patience` says how long the next may wait."""
@@ -163,16 +194,48 @@ async def _apply(
     # Another process may have migrated while this one waited.
     _, info = await _found(transaction)
     version = info[0][0] if info else 0
-    needed = [each for each in MIGRATIONS if version < each.version <= newest]
+    needed = [each for each in MIGRATIONS if version < each.version <= upgrade.newest]
+    if not needed:
+        return []
+    oldest = max(each.oldest_program for each in MIGRATIONS if each.version <= upgrade.newest)
+    has_processes = version >= _WITH_PROCESSES
+    if has_processes:
+        await _refuse_beside_older(session, transaction, upgrade, oldest)
     for migration in needed:
         await lock_patience()
         await transaction.run_script(in_schema(migration.sql, session.schema), patience=_PATIENCE)
-    if needed:
-        last = needed[-1]
-        await transaction.rows(
-            "put_schema_info", {"version": last.version, "oldest_program": last.oldest_program}
-        )
+    reached = {"version": needed[-1].version, "oldest_program": oldest}
+    await transaction.rows("put_schema_info", reached)
+    if has_processes:
+        # Again, since scripts take their time: a process may have entered meanwhile. One that
+        # enters after this finds the new schema.
+        await lock_patience()
+        await transaction.rows("lock_processes")
+        await _refuse_beside_older(session, transaction, upgrade, oldest)
     return needed
+
+
+async def _refuse_beside_older(
+    session: Session, transaction: Transaction, upgrade: _Upgrade, oldest: int
+) -> None:
+    """That no process lives whose program is older than the schema supports; StoreUnavailable."""
+    if upgrade.is_beside_older:
+        return
+    living = {"dead_after": upgrade.dead_after // timedelta(milliseconds=1), "oldest": oldest}
+    found = await transaction.rows("older_programs", living)
+    if not found:
+        return
+    shown = ", ".join(f"{id} (schema {program})" if program else id for id, program in found[:5])
+    more = f" and {len(found) - 5} more" if len(found) > 5 else ""
+    seconds = upgrade.dead_after.total_seconds()
+    raise StoreUnavailable(
+        f"{session.server.shown} is in use by an older Tenuto, which the schema {upgrade.newest} "
+        f"does not support (it supports {oldest} and newer): processes {shown}{more}",
+        code="TEN-4024",
+        advice=f"Stop these processes, then try again; one that died is passed over {seconds:g} s "
+        "after its last heartbeat. `tenuto migrate --beside-older` migrates all the same: until "
+        "they stop, they ignore limits, rates and rules that they do not know.",
+    )
 
 
 async def _found(transaction: Transaction) -> tuple[frozenset[Item], list[Row]]:

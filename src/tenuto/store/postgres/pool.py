@@ -69,7 +69,7 @@ class Pool:
                 return await session.transaction(work)
 
         try:
-            return await repeated(once)
+            return await repeated(once, self._server.budget)
         except CommitUnknown as error:
             raise may_be_written(f"not known to be written: {error}") from error
 
@@ -96,6 +96,10 @@ class Pool:
         session = Session(self._server)
         self._all.append(session)
         return session
+
+    def part(self, size: int) -> Pool:
+        """The same connections, of which at most so many are taken: the rest is left to others."""
+        return _Part(self, size)
 
     async def _wait_for_place(self) -> None:
         if not self._places.locked():
@@ -129,3 +133,20 @@ class Pool:
                 advice="Look at pg_stat_activity for slow statements, ask for smaller pages, or "
                 "give the store more connections (connections=).",
             )
+
+
+class _Part(Pool):
+    """Some of the connections of a pool."""
+
+    def __init__(self, whole: Pool, size: int) -> None:
+        super().__init__(whole._server, size, whole._patience)  # noqa: SLF001 - a part of it
+        self._whole = whole
+
+    @asynccontextmanager
+    async def session(self) -> AsyncIterator[Session]:
+        await self._wait_for_place()
+        try:
+            async with self._whole.session() as session:
+                yield session
+        finally:
+            self._places.release()

@@ -88,6 +88,36 @@ def turn_statement(frame: str, parts: tuple[str, ...], schema: str) -> Statement
     return numbered(in_schema(text, schema))
 
 
+@cache
+def statements_together(names: tuple[str, ...], schema: str) -> Statement:
+    """Statements as one, whose row has an array of the rows of each; NULL: it gives none.
+
+    Parameters are called as those of the part with the place of the statement.
+    """
+    parts, results = [], []
+    for place, name in enumerate(names):
+        part = part_name(place)
+        body = _PARAMETER.sub(
+            lambda found, part=part: f":{part}__{found.group(1)}",  # type: ignore[misc]
+            QUERIES[name].sql.rstrip().rstrip(";"),
+        )
+        parts.append(f"{part} AS (\n{body}\n)")
+        gives_rows = not _CHANGES.search(body) or "RETURNING" in body
+        rows = QUERIES["together_result"].sql.rstrip(";").replace("part", part)
+        results.append(rows if gives_rows else "NULL")
+    text = (
+        QUERIES["together"]
+        .sql.replace("/* parts */", ",\n".join(parts))
+        .replace("/* results */", ",\n".join(results))
+    )
+    return numbered(in_schema(text, schema))
+
+
+def part_name(place: int) -> str:
+    """What a statement is called among others."""
+    return f"part_{place}"
+
+
 SHARED = frozenset({"process_id", "claimed_by"})
 """Parameters that are the same for all parts of a turn."""
 

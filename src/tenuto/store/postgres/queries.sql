@@ -1339,7 +1339,7 @@ SELECT offered.*
 FROM unnest(
     :instance_id::text[], :node::text[], :iteration::text[], :attempt::bigint[],
     :task_id::text[], :offered_at::bigint[], :tenant::text[], :timeout::bigint[],
-    :silence::bigint[], :is_called_off::boolean[]
+    :silence::bigint[], :is_called_off::boolean[], :is_limited::boolean[]
 ) AS offered ({job_columns})
 ON CONFLICT (instance_id, node, iteration, attempt) DO NOTHING;
 
@@ -1356,8 +1356,8 @@ FROM {given_jobs}
 WHERE {is_given_job};
 
 -- name: claim_jobs
--- Lease unclaimed jobs of these tasks, those that were offered first; with leases that have lapsed or
--- whose process is gone, whether that process stopped cleanly, and for leases of workers the limits
+-- Lease unclaimed jobs of these tasks, those that were offered first, without those of tasks with
+-- limits; with leases that have lapsed or whose process is gone, whether that process stopped cleanly, and for leases of workers the limits
 -- that ended them.
 WITH offered AS MATERIALIZED (
     SELECT first.*
@@ -1367,7 +1367,7 @@ WITH offered AS MATERIALIZED (
         FROM tenuto.jobs AS job
         WHERE
             job.leased_by IS NULL AND job.task_id = wanted.task_id
-            AND NOT job.is_called_off AND NOT :only_own
+            AND NOT job.is_called_off AND NOT job.is_limited AND NOT :only_own
             AND job.instance_id NOT IN (SELECT unnest(:passed_over::text[]))
         ORDER BY job.offered_at LIMIT :limit
         FOR NO KEY UPDATE SKIP LOCKED
@@ -1485,7 +1485,7 @@ offered AS MATERIALIZED (
         FROM tenuto.jobs AS job
         WHERE
             job.leased_by IS NULL AND job.tenant = :tenant AND job.task_id = wanted.task_id
-            AND NOT job.is_called_off AND NOT :only_own
+            AND wanted.task_id <> ALL(:but::text[]) AND NOT job.is_called_off AND NOT :only_own
             AND job.instance_id NOT IN (SELECT unnest(:passed_over::text[]))
         ORDER BY job.offered_at LIMIT :limit
         FOR NO KEY UPDATE SKIP LOCKED
@@ -1518,6 +1518,153 @@ leased AS (
 
 SELECT instance_id, node, iteration, attempt, token, leased_until FROM leased
 ORDER BY offered_at, instance_id, node, iteration, attempt;
+
+-- name: lock_task_rates
+-- Lock tasks with limits, in their order, so that one claim of each is made at a time; how many attempts the
+-- rate of each lets begin.
+SELECT locked.*
+FROM unnest(:tenant::text[], :task_id::text[]) AS given (tenant, task_id)
+CROSS JOIN LATERAL (
+    SELECT rate.tenant, rate.task_id, rate.tokens, rate.tokens_at FROM tenuto.task_rates AS rate
+    WHERE rate.tenant = given.tenant AND rate.task_id = given.task_id
+    LIMIT 1
+    FOR UPDATE
+) AS locked;
+
+-- name: put_task_rates
+-- Rows to lock, of tasks that have none.
+INSERT INTO tenuto.task_rates (tenant, task_id, tokens_at)
+SELECT given.tenant, given.task_id, 0
+FROM unnest(:tenant::text[], :task_id::text[]) AS given (tenant, task_id)
+ORDER BY given.tenant, given.task_id
+ON CONFLICT (tenant, task_id) DO NOTHING;
+
+-- name: held_of_tasks
+-- How many jobs of tasks with limits are leased, each counted up to its limit, and the time. A statement of
+-- its own: one that waited for a lock would see the jobs as they were before.
+SELECT
+    (
+        SELECT count(*) FROM (
+            SELECT 1 FROM tenuto.jobs AS job
+            WHERE
+                job.leased_by IS NOT NULL AND job.is_limited
+                AND job.tenant = given.tenant AND job.task_id = given.task_id
+            LIMIT given.most
+        ) AS counted
+    ),
+    tenuto.clock_ms()
+FROM
+    unnest(:tenant::text[], :task_id::text[], :most::bigint[])
+    WITH ORDINALITY AS given (tenant, task_id, most, number)
+ORDER BY given.number;
+
+-- name: lease_limited
+-- Lease unclaimed jobs of these tasks, of each as many as it has room for, those that were offered first.
+WITH offered AS MATERIALIZED (
+    SELECT first.*
+    FROM
+        unnest(:tenant::text[], :task_id::text[], :room::bigint[])
+        AS wanted (tenant, task_id, room)
+    CROSS JOIN LATERAL (
+        SELECT job.instance_id, job.node, job.iteration, job.attempt, job.offered_at
+        FROM tenuto.jobs AS job
+        WHERE
+            job.leased_by IS NULL AND job.tenant = wanted.tenant AND job.task_id = wanted.task_id
+            AND NOT job.is_called_off AND NOT :only_own
+            AND job.instance_id NOT IN (SELECT unnest(:passed_over::text[]))
+        ORDER BY job.offered_at LIMIT wanted.room
+        FOR NO KEY UPDATE SKIP LOCKED
+    ) AS first
+),
+
+chosen AS MATERIALIZED (
+    SELECT *, tenuto.clock_ms() AS granted_at FROM offered
+    ORDER BY offered_at, instance_id, node, iteration, attempt LIMIT :limit
+),
+
+leased AS (
+    UPDATE tenuto.jobs AS job
+    SET
+        token = job.token + 1,
+        leased_by = :holder,
+        is_limited = true,
+        is_outside = :is_outside,
+        lease = CASE WHEN :is_outside THEN :lease::bigint ELSE job.lease END,
+        overdue_at = CASE WHEN :is_outside THEN chosen.granted_at + job.timeout ELSE job.overdue_at END,
+        details = CASE WHEN :is_outside THEN NULL ELSE job.details END,
+        leased_until = chosen.granted_at
+        + CASE
+            WHEN :is_outside THEN least(:lease::bigint, job.timeout, job.silence)
+            ELSE :lease::bigint
+        END
+    FROM chosen
+    WHERE
+        job.instance_id = chosen.instance_id AND job.node = chosen.node
+        AND job.iteration = chosen.iteration AND job.attempt = chosen.attempt
+    RETURNING
+        job.instance_id, job.node, job.iteration, job.attempt, job.token, job.leased_until,
+        job.tenant, job.task_id, job.offered_at
+)
+
+SELECT instance_id, node, iteration, attempt, token, leased_until, tenant, task_id FROM leased
+ORDER BY offered_at, instance_id, node, iteration, attempt;
+
+-- name: spend_task_rates
+-- Note how many attempts the rates of tasks let begin after these.
+INSERT INTO tenuto.task_rates (tenant, task_id, tokens, tokens_at)
+SELECT given.tenant, given.task_id, given.tokens, :now::bigint
+FROM
+    unnest(:tenant::text[], :task_id::text[], :tokens::bigint[])
+    AS given (tenant, task_id, tokens)
+ON CONFLICT (tenant, task_id) DO UPDATE SET tokens = excluded.tokens, tokens_at = excluded.tokens_at;
+
+-- name: mark_limited
+-- The unclaimed jobs of a task count for its limits.
+UPDATE tenuto.jobs SET is_limited = true
+WHERE leased_by IS NULL AND tenant = :tenant AND task_id = :task_id AND NOT is_limited;
+
+-- name: limited_tasks
+-- Tasks with limits that have unclaimed jobs.
+WITH RECURSIVE known AS (
+    (
+        SELECT job.tenant, job.task_id FROM tenuto.jobs AS job
+        WHERE
+            job.leased_by IS NULL AND job.is_limited AND (job.tenant, job.task_id) > ('', '')
+        ORDER BY job.tenant, job.task_id LIMIT 1
+    )
+    UNION ALL
+    SELECT next.tenant, next.task_id
+    FROM known
+    CROSS JOIN LATERAL (
+        SELECT job.tenant, job.task_id FROM tenuto.jobs AS job
+        WHERE
+            job.leased_by IS NULL AND job.is_limited
+            AND (job.tenant, job.task_id) > (known.tenant, known.task_id)
+        ORDER BY job.tenant, job.task_id LIMIT 1
+    ) AS next
+)
+
+SELECT tenant, task_id FROM known;
+
+-- name: use_of_task
+-- Some of the leased jobs of a task with limits, how many there are, and what its rate let begin.
+SELECT
+    held.instance_id, held.node, held.iteration, held.attempt, held.leased_by, held.is_outside,
+    counted.count, rate.tokens, rate.tokens_at
+FROM (
+    SELECT count(*) AS count FROM tenuto.jobs AS job
+    WHERE
+        job.leased_by IS NOT NULL AND job.is_limited
+        AND job.tenant = :tenant AND job.task_id = :task_id
+) AS counted
+LEFT JOIN (
+    SELECT job.* FROM tenuto.jobs AS job
+    WHERE
+        job.leased_by IS NOT NULL AND job.is_limited
+        AND job.tenant = :tenant AND job.task_id = :task_id
+    LIMIT :most
+) AS held ON true
+LEFT JOIN tenuto.task_rates AS rate ON rate.tenant = :tenant AND rate.task_id = :task_id;
 
 -- name: extend_for_workers
 -- Extend leases of workers that have not lapsed.
@@ -1844,11 +1991,32 @@ SELECT max(seen_at) FROM tenuto.moments WHERE seen_at <= :not_after;
 -- name: insert_process
 -- Record a process that has opened the store; no row when its id was used before. When it started is
 -- for operators: no statement depends on it.
-INSERT INTO tenuto.processes (id, started_at, beat_at, steady_since, is_guest)
-SELECT :process_id, clock.now_ms, clock.now_ms, clock.now_ms, :is_guest
+INSERT INTO tenuto.processes (id, started_at, beat_at, steady_since, is_guest, program)
+SELECT :process_id, clock.now_ms, clock.now_ms, clock.now_ms, :is_guest, :program
 FROM (SELECT tenuto.clock_ms() AS now_ms OFFSET 0) AS clock
 ON CONFLICT (id) DO NOTHING
 RETURNING id;
+
+-- name: processes_behind
+-- The processes that may still decide by older limits and rules; guests decide nothing.
+SELECT id FROM tenuto.processes
+WHERE stopped_at IS NULL AND NOT is_guest AND limits_known < :changes ORDER BY id;
+
+-- name: older_programs
+-- Living processes of programs older than this one; 0: of one that does not say. Columns that the
+-- schema has not yet are read as null.
+SELECT process.id, coalesce((to_jsonb(process) ->> 'program')::bigint, 0)
+FROM tenuto.processes AS process
+WHERE
+    process.stopped_at IS NULL
+    AND process.beat_at >= tenuto.clock_ms() - :dead_after
+    AND NOT coalesce((to_jsonb(process) ->> 'is_guest')::boolean, false)
+    AND coalesce((to_jsonb(process) ->> 'program')::bigint, 0) < :oldest
+ORDER BY process.id;
+
+-- name: lock_processes
+-- Let no process enter until this transaction has ended.
+LOCK TABLE tenuto.processes IN SHARE ROW EXCLUSIVE MODE;
 
 -- name: workers
 -- How many processes take mailbox messages and have a recent heartbeat.
@@ -1904,8 +2072,8 @@ WHERE id = :process_id AND stopped_at IS NULL;
 
 -- name: beat
 -- Record a heartbeat; and whether a process is gone and has left instances that are not passed over,
--- or has been silent for too long; and the versions of all declared tasks and of all calendars. No row
--- when the process itself was declared dead.
+-- or has been silent for too long; and a number that changes with each process that stops; and the
+-- versions of all declared tasks and of all calendars. No row when the process itself was declared dead.
 WITH clock AS MATERIALIZED (SELECT tenuto.clock_ms() AS now_ms),
 
 beat AS (
@@ -1943,6 +2111,7 @@ SELECT
             WHERE silent.stopped_at IS NULL AND silent.beat_at < beat.beat_at - :dead_after
         )
     ) AS has_orphans,
+    (SELECT coalesce(sum(ended.stopped_at), 0)::bigint FROM tenuto.processes AS ended) AS stops,
     declared.number, declared.versions, declared.newest, saved.number, saved.versions
 FROM beat CROSS JOIN (
     SELECT
@@ -3611,7 +3780,53 @@ FROM (
     OFFSET 0
 ) AS mail
 ORDER BY mail.id COLLATE "C", mail.instance_id COLLATE "C"
-ON CONFLICT (id, instance_id) DO NOTHING;
+ON CONFLICT (id, instance_id) DO NOTHING
+RETURNING instance_id, claimed_by;
+
+-- name: together
+-- Several statements of a transaction as one, and an array of the rows of each.
+WITH /* parts */
+SELECT /* results */;
+
+-- name: together_result
+-- The rows of one of them.
+(SELECT array_agg(part) FROM part);
+
+-- name: insert_grants
+-- Insert the mailbox messages of a pass: for the owner of an instance, else for the process that asked
+-- for its slot, else for the one that is named, else for any.
+INSERT INTO tenuto.mailbox (number, id, instance_id, input, created_at, claimed_by, is_unseen)
+SELECT
+    mail.number, mail.id, mail.instance_id, mail.input, mail.created_at, mail.receiver,
+    mail.receiver IS NOT NULL
+FROM (
+    SELECT
+        nextval('tenuto.mailbox_number_seq') AS number,
+        sent.id, sent.instance_id, sent.input, sent.created_at,
+        coalesce(
+            (
+                SELECT owner.process_id FROM tenuto.owners AS owner
+                WHERE owner.instance_id = sent.instance_id
+            ),
+            (
+                SELECT process.id FROM tenuto.slots AS slot
+                INNER JOIN tenuto.processes AS process ON process.id = slot.asked_by
+                WHERE
+                    slot.instance_id = sent.instance_id AND slot.node = '' AND slot.iteration = ''
+                    AND process.stopped_at IS NULL AND NOT process.is_guest
+                    AND sent.claimed_by IS NOT NULL
+            ),
+            sent.claimed_by
+        ) AS receiver
+    FROM unnest(
+        :id::text[], :instance_id::text[], :input::bytea[], :created_at::bigint[],
+        :claimed_by::text[]
+    ) AS sent (id, instance_id, input, created_at, claimed_by)
+    OFFSET 0
+) AS mail
+ORDER BY mail.id COLLATE "C", mail.instance_id COLLATE "C"
+ON CONFLICT (id, instance_id) DO NOTHING
+RETURNING instance_id, claimed_by;
 
 -- name: open_ticks
 -- The open ticks of schedules, the oldest of each.
@@ -3658,24 +3873,127 @@ WHERE
 -- Part: ask for slots; one of the same key is given back.
 INSERT INTO tenuto.slots (
     instance_id, node, iteration, tenant, definition_id, keys, own_key, own_limit, on_full, number,
-    rank_class, rank, priority, deadline, asked_at
+    rank_class, rank, priority, deadline, asked_at, state, held_at, pace,
+    above, blocked_on, asked_by
 )
-SELECT asked.*
+SELECT
+    asked.*,
+    :process_id
 FROM unnest(
     :instance_id::text[], :node::text[], :iteration::text[], :tenant::text[],
     :definition_id::text[], :keys::text[], :own_key::text[], :own_limit::bigint[],
     :on_full::text[], :number::bigint[], :rank_class::bigint[], :rank::bigint[],
-    :priority::bigint[], :deadline::bigint[], :asked_at::bigint[]
+    :priority::bigint[], :deadline::bigint[], :asked_at::bigint[], :state::text[],
+    :held_at::bigint[], :pace::text[], :above::text[], :blocked_on::text[]
 ) AS asked
 ON CONFLICT (instance_id, node, iteration) DO UPDATE SET
     keys = excluded.keys, own_key = excluded.own_key, own_limit = excluded.own_limit,
     on_full = excluded.on_full, number = excluded.number, rank_class = excluded.rank_class,
     rank = excluded.rank, priority = excluded.priority, deadline = excluded.deadline,
-    asked_at = excluded.asked_at, state = 'waiting', blocked_on = '', held_at = NULL;
+    asked_at = excluded.asked_at, state = excluded.state, blocked_on = excluded.blocked_on,
+    held_at = excluded.held_at, pace = excluded.pace, above = excluded.above,
+    asked_by = excluded.asked_by;
+
+-- name: slots_passed
+-- Part: slots that are given back by the turn that takes them; of requests that are parked the limits
+-- that the next pass looks at.
+INSERT INTO tenuto.slots_freed (tenant, keys, amount)
+SELECT passed.tenant, passed.keys, passed.amount
+FROM unnest(:tenant::text[], :keys::text[], :amount::bigint[]) AS passed (tenant, keys, amount);
+
+-- name: slots_counted
+-- Part, the gate too: the lock of the limits, if these are the ones that the turn knows.
+SELECT 1 FROM tenuto.concurrency
+WHERE tenant = '' AND changes = ALL(:changes::bigint[]) FOR UPDATE;
+
+-- name: slots_counted_then
+-- Count slots that a turn takes, of limits with room that no row waits for. A statement that waited for
+-- the lock sees each count as it is then.
+INSERT INTO tenuto.slot_counts AS counted (tenant, limit_key, taken)
+SELECT wanted.tenant, wanted.limit_key, wanted.amount
+FROM unnest(
+    :tenant::text[], :limit_key::text[], :amount::bigint[], :most::bigint[]
+) AS wanted (tenant, limit_key, amount, most)
+WHERE EXISTS (SELECT 1 FROM slots_counted) AND wanted.amount <= wanted.most
+ORDER BY wanted.limit_key
+ON CONFLICT (limit_key) DO UPDATE SET taken = counted.taken + excluded.taken
+WHERE
+    counted.is_waited_for = 0
+    AND counted.taken + excluded.taken <= (
+        SELECT limits.most FROM unnest(:limit_key::text[], :most::bigint[]) AS limits (key, most)
+        WHERE limits.key = excluded.limit_key
+    )
+RETURNING 1;
+
+-- name: slots_counted_check
+-- Whether there is room under every limit.
+WHEN (SELECT count(*) FROM slots_counted_then) < cardinality(:limit_key::text[])
+    THEN tenuto.contended();
+
+-- name: rank_slots
+-- Put waiting instances into another order.
+UPDATE tenuto.slots SET rank = CASE
+    WHEN :order = 'priority' THEN asked_at - priority * :aging::bigint
+    WHEN :order = 'deadline' THEN coalesce(deadline, asked_at + :later::bigint)
+    ELSE asked_at
+END
+WHERE
+    instance_id = ANY(:instance_ids::text[]) AND node = '' AND state <> 'held'
+    AND rank_class = :rank_class::bigint;
 
 -- name: forget_freed
 -- Delete what a pass has taken back.
 DELETE FROM tenuto.slots_freed WHERE number = ANY(:numbers::bigint[]);
+
+-- name: prioritise_slots
+-- Give waiting instances a priority.
+UPDATE tenuto.slots SET priority = :priority::bigint
+WHERE
+    instance_id = ANY(:instance_ids::text[]) AND tenant = :tenant
+    AND node = '' AND state IN ('waiting', 'settling', 'on-hold');
+
+-- name: hold_back_slots
+-- Keep waiting instances from being admitted.
+UPDATE tenuto.slots SET state = 'on-hold', blocked_on = ''
+WHERE
+    instance_id = ANY(:instance_ids::text[]) AND tenant = :tenant
+    AND node = '' AND state IN ('waiting', 'settling') AND rank_class > 0;
+
+-- name: paces_of
+-- What is known of these keys.
+SELECT pace_key, document FROM tenuto.paces WHERE pace_key = ANY(:keys::text[]);
+
+-- name: pace_states
+-- What is known of these keys, with the next moment of each.
+SELECT pace_key, next_at, document FROM tenuto.paces WHERE pace_key = ANY(:keys::text[]);
+
+-- name: put_paces
+-- Set what is known of keys.
+INSERT INTO tenuto.paces (tenant, pace_key, next_at, kept_until, document)
+SELECT pace.*
+FROM unnest(
+    :tenant::text[], :pace_key::text[], :next_at::bigint[], :kept_until::bigint[], :document::text[]
+) AS pace
+ON CONFLICT (pace_key) DO UPDATE SET
+    next_at = excluded.next_at, kept_until = excluded.kept_until, document = excluded.document;
+
+-- name: drop_paces
+-- Forget keys.
+DELETE FROM tenuto.paces WHERE pace_key = ANY(:keys::text[]);
+
+-- name: calm_paces
+-- No row waits for these keys any more.
+UPDATE tenuto.paces SET next_at = NULL WHERE pace_key = ANY(:keys::text[]);
+
+-- name: move_slots
+-- Move debounced requests.
+UPDATE tenuto.slots AS slot SET state = moved.state, blocked_on = moved.blocked_on
+FROM unnest(:instance_id::text[], :state::text[], :blocked_on::text[]) AS moved (
+    instance_id, state, blocked_on
+)
+WHERE
+    slot.instance_id = moved.instance_id AND slot.node = '' AND slot.iteration = ''
+    AND slot.state || '' = 'settling';
 
 -- name: keys_waited_for
 -- Those of these limits on which a row is parked.
@@ -3687,7 +4005,25 @@ CROSS JOIN LATERAL (
 
 -- name: counts_of
 -- How many slots of these limits are taken.
-SELECT limit_key, taken FROM tenuto.slot_counts WHERE limit_key = ANY(:keys::text[]);
+SELECT limit_key, taken, is_waited_for FROM tenuto.slot_counts WHERE limit_key = ANY(:keys::text[]);
+
+-- name: slots_held_by
+-- The limits of the slots that these instances hold.
+SELECT instance_id, keys FROM tenuto.slots
+WHERE
+    instance_id = ANY(:instance_ids::text[]) AND node = '' AND iteration = ''
+    AND state || '' = 'held';
+
+-- name: lines_of
+-- How many rows of a tenant are parked on each of these limits, each up to so many.
+SELECT wanted.key, found.waiting FROM unnest(:keys::text[]) AS wanted (key)
+CROSS JOIN LATERAL (
+    SELECT count(*) AS waiting FROM (
+        SELECT 1 FROM tenuto.slots AS slot
+        WHERE slot.state = 'waiting' AND slot.blocked_on = wanted.key AND slot.tenant = :tenant
+        LIMIT :most
+    ) AS line
+) AS found;
 
 -- name: lock_slots
 -- The states of these rows; those that a turn is deleting are left out.
@@ -3711,6 +4047,16 @@ WHERE
     slot.instance_id = granted.instance_id AND slot.node = granted.node
     AND slot.iteration = granted.iteration;
 
+-- name: set_slots_aside
+-- Let rows wait no longer whose instances are about to end.
+UPDATE tenuto.slots AS slot SET state = 'ended', blocked_on = ''
+FROM unnest(:instance_ids::text[], :nodes::text[], :iterations::text[]) AS ended (
+    instance_id, node, iteration
+)
+WHERE
+    slot.instance_id = ended.instance_id AND slot.node = ended.node
+    AND slot.iteration = ended.iteration;
+
 -- name: park_slots
 -- Park rows on limits that are full.
 UPDATE tenuto.slots AS slot SET blocked_on = parked.blocked_on
@@ -3723,11 +4069,14 @@ WHERE
 
 -- name: put_counts
 -- Set how many slots of limits are taken.
-INSERT INTO tenuto.slot_counts (tenant, limit_key, taken)
+INSERT INTO tenuto.slot_counts (tenant, limit_key, taken, is_waited_for)
 SELECT counted.*
-FROM unnest(:tenant::text[], :limit_key::text[], :taken::bigint[]) AS counted
-ON CONFLICT (limit_key) DO UPDATE SET taken = excluded.taken;
+FROM unnest(
+    :tenant::text[], :limit_key::text[], :taken::bigint[], :is_waited_for::bigint[]
+) AS counted
+ON CONFLICT (limit_key) DO UPDATE SET
+    taken = excluded.taken, is_waited_for = excluded.is_waited_for;
 
--- name: drop_counts
--- Delete the counts of limits of which no slot is taken.
-DELETE FROM tenuto.slot_counts WHERE limit_key = ANY(:keys::text[]) AND taken = 0;
+-- name: forget_counts
+-- Delete the counts of limits of which no slot is taken, and that no row waits for.
+DELETE FROM tenuto.slot_counts WHERE limit_key = ANY(:keys::text[]);

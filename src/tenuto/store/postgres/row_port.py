@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar, cast
 
-from tenuto.store.cold.port import Ask, Insert, Parameters, Row, RowPort, Script
+from tenuto.store.cold.port import Ask, Insert, Parameters, Row, RowPort, Script, Together
 from tenuto.store.postgres.database import Database
+from tenuto.store.postgres.queries import part_name, statements_together
 from tenuto.store.postgres.session import Transaction
 
 T = TypeVar("T")
@@ -38,10 +39,25 @@ async def _run(script: Script[T], transaction: Transaction) -> T:
     try:
         asked = next(script)
         while True:
-            found = await transaction.rows(asked.name, _parameters(asked))
-            asked = script.send(cast("list[Row]", found))
+            if isinstance(asked, Together):
+                asked = script.send(await _all_of(asked.statements, transaction))
+            else:
+                found = await transaction.rows(asked.name, _parameters(asked))
+                asked = script.send(cast("list[Row]", found))
     except StopIteration as end:
         return cast("T", end.value)
+
+
+async def _all_of(statements: Sequence[Ask | Insert], transaction: Transaction) -> list[list[Row]]:
+    """The rows of each of these statements, which are sent as one."""
+    names = tuple(each.name for each in statements)
+    parameters = {
+        f"{part_name(place)}__{name}": value
+        for place, each in enumerate(statements)
+        for name, value in _parameters(each).items()
+    }
+    [found] = await transaction.fetch(statements_together(names, transaction.schema), parameters)
+    return [list(rows or ()) for rows in found]
 
 
 def _parameters(asked: Ask | Insert) -> Parameters:

@@ -12,6 +12,7 @@ from tenuto.store.postgres.faults import (
     translated_connect,
 )
 from tenuto.store.postgres.queries import QUERIES
+from tenuto.store.retry_budget import RetryBudget
 
 OLDEST_SERVER = 140_000
 
@@ -47,6 +48,8 @@ class Server:
         self.is_pooled = False
         """Whether it is a pooler like PgBouncer, which keeps no session state."""
         self._is_known = False
+        self.budget = RetryBudget()
+        """For all connections together."""
 
     @property
     def shown(self) -> str:

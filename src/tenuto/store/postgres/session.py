@@ -19,19 +19,22 @@ from tenuto.store.postgres.faults import (
 )
 from tenuto.store.postgres.queries import QUERIES, Column, Parameters, Statement, statement
 from tenuto.store.postgres.server import Server
+from tenuto.store.retry_budget import RetryBudget
 
 T = TypeVar("T")
 
 Recorder: TypeAlias = Callable[[str, Sequence[Column]], None]
 
+NO_BUDGET = "TEN-4023"
 TRIES = 5
 """How often a transaction that was rolled back by a conflict is tried."""
 
 _GOODBYE_PATIENCE = 2.0
 
 
-async def repeated(work: Callable[[], Awaitable[T]]) -> T:
-    """Do `work`, and repeat it while it is rolled back by conflicts."""
+async def repeated(work: Callable[[], Awaitable[T]], budget: RetryBudget) -> T:
+    """Do `work`, and repeat it while it is rolled back by conflicts and there is a budget."""
+    budget.tried()
     for attempt in range(1, TRIES + 1):
         try:
             return await work()
@@ -39,7 +42,14 @@ async def repeated(work: Callable[[], Awaitable[T]]) -> T:
             cause = error.__cause__
             if cause is None or not may_go_again(cause) or attempt == TRIES:
                 raise
+            if not budget.take():
+                raise no_budget(error) from cause
     raise AssertionError("a loop that returns or raises")
+
+
+def no_budget(error: StoreUnavailable) -> StoreUnavailable:
+    """The error of an operation that would be repeated, had there not been too many retries."""
+    return StoreUnavailable(f"{error.message}; too many operations are repeated", code=NO_BUDGET)
 
 
 class Session:
@@ -129,6 +139,8 @@ class Session:
         self, work: Callable[[Connection], Awaitable[T]], sent: Statement | None = None
     ) -> T:
         has_been_broken = False
+        budget = self.server.budget
+        budget.tried()
         async with self._in_use:
             for attempt in range(1, TRIES + 1):
                 try:
@@ -143,14 +155,19 @@ class Session:
                     await self._leave(connection, error)
                     if not isinstance(error, Exception):
                         raise
-                    if is_broken(error) and not has_been_broken:
-                        has_been_broken = True
-                    elif not may_go_again(error) or attempt == TRIES:
-                        known = translated(error, self.server.address)
-                        if has_been_broken and isinstance(known, StoreUnavailable):
-                            known = _in_doubt(known) if sent is not None and sent.writes else known
-                        _raise_instead(known, error)
-                        raise
+                    is_cut = is_broken(error)
+                    is_first_cut = is_cut and not has_been_broken
+                    has_been_broken = has_been_broken or is_cut
+                    may_repeat = attempt < TRIES and (is_first_cut or may_go_again(error))
+                    if may_repeat and budget.take():
+                        continue
+                    known = translated(error, self.server.address)
+                    if isinstance(known, StoreUnavailable):
+                        known = no_budget(known) if may_repeat else known
+                        if has_been_broken and sent is not None and sent.writes:
+                            known = _in_doubt(known)
+                    _raise_instead(known, error)
+                    raise
         raise AssertionError("a loop that returns or raises")
 
     @property
@@ -224,7 +241,7 @@ def _raise_instead(known: Exception, error: Exception) -> None:
 
 
 def _in_doubt(error: StoreUnavailable) -> StoreUnavailable:
-    """The first connection broke under a write: it may be durable."""
+    """A connection broke under a write: it may be durable."""
     return may_be_written(f"not known to be written: {error.message}", error.advice)
 
 

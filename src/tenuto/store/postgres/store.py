@@ -25,6 +25,7 @@ from tenuto.store.postgres.row_security import UnguardedReads, reader_of, row_se
 from tenuto.store.postgres.server import Server
 from tenuto.store.postgres.session import Session
 from tenuto.store.protocol import Parts, Store
+from tenuto.store.retry_budget import RetryCounts
 from tenuto.store.tenant_view import tenant_view
 
 _POOL_PATIENCE = timedelta(seconds=30)
@@ -97,6 +98,17 @@ class PostgresStore(PostgresParts, Store):
         return self._database.process_id is not None and self._database.listener.is_listening
 
     @property
+    def retries(self) -> RetryCounts:
+        if self._database.process_id is None:
+            return RetryCounts()
+        return self._database.heartbeat.server.budget.counts
+
+    @property
+    def has_hints(self) -> bool:
+        # Behind a pooler without a URL of the server itself there is nothing to listen to.
+        return self.is_listening or not self._database.listener.is_wanted
+
+    @property
     def files_at(self) -> Path | None:
         # The same path for all processes of this user on this machine, and for no other user.
         folder = Path(tempfile.gettempdir()) / f"tenuto-{os.getuid()}"
@@ -124,7 +136,7 @@ class PostgresStore(PostgresParts, Store):
             if not database.may_write:
                 await require_newest(session, await checked_version(session))
                 return now
-            await migrate(session)
+            await migrate(session, dead_after=database.rhythm.dead_after)
             await self._guard(session)
             return await enter(session, process_id, now, is_guest=is_guest)
         except BaseException:
@@ -166,11 +178,15 @@ class PostgresStore(PostgresParts, Store):
         """Like SIGKILL: nothing is handed over, and sockets close without a goodbye message."""
         self._database.abandon()
 
-    async def migrate(self) -> list[str]:
-        """Migrate the schema of a store that is not open; returns the names of the migrations."""
+    async def migrate(self, *, is_beside_older: bool = False) -> list[str]:
+        """Migrate the schema of a store that is not open; returns the names of the migrations.
+
+        `is_beside_older`: also beside processes whose program the new schema does not support.
+        """
         session = Session(Server(self._database.address))
+        dead_after = self._database.rhythm.dead_after
         try:
-            done = await migrate(session)
+            done = await migrate(session, dead_after=dead_after, is_beside_older=is_beside_older)
         finally:
             await session.close()
         return [f"{each.version:04} {each.name}" for each in done]
@@ -185,7 +201,7 @@ class PostgresStore(PostgresParts, Store):
         if guarded is None:
             if self._unguarded is not None:
                 self._unguarded.read_for(tenant)
-            return tenant_view(self)
+            tenant = ""  # one view for all
         view = self._views.get(tenant)
         if view is None:
             if len(self._views) >= _MOST_VIEWS:

@@ -32,7 +32,7 @@ from tenuto.store.outcomes import events_of, may_follow
 from tenuto.store.parts.inbox import Delivery
 from tenuto.store.parts.jobs import JobKey
 from tenuto.store.parts.mailbox import Mail
-from tenuto.store.parts.slots import slot_columns
+from tenuto.store.parts.slot_rows import NO_LIMIT, SlotRow, count_rows, slot_columns, wanted_counts
 from tenuto.store.parts.turns import InstanceWrite, MatchWrite, Ownership, Turn
 from tenuto.store.parts.waits import LookedBack, WaitKey
 from tenuto.store.postgres.queries import Column
@@ -94,12 +94,14 @@ _COLUMNS = {
     "beats": "instance_id node iteration attempt token details",
     "set_timeouts": "instance_id node iteration attempt token timeout",
     "jobs_offered": "instance_id node iteration attempt task_id offered_at tenant timeout silence "
-    "is_called_off",
+    "is_called_off is_limited",
     "jobs_withdrawn": "instance_id node iteration attempt",
     "jobs_called_off": "instance_id node iteration attempt",
     "slots_released": "instance_id node iteration",
     "slots_asked": "instance_id node iteration tenant definition_id keys own_key own_limit on_full "
-    "number rank_class rank priority deadline asked_at",
+    "number rank_class rank priority deadline asked_at state held_at pace above blocked_on",
+    "slots_passed": "tenant keys amount",
+    "slots_counted": "tenant limit_key amount most changes",
     "events_stored": "tenant id pattern payload received_at timestamp correlation_id content_hash "
     "chain origin turn_id matched_at resumed cancelled started stream share",
     "matches": "tenant id matched_at resumed cancelled started",
@@ -291,14 +293,40 @@ def _timer_parts(won: Sequence[InstanceWrite]) -> _Made:
     return [("timers_cleared", list(gone.values())), ("timers_set", list(all_set.values()))]
 
 
+def slots_counted(turn: Turn) -> list[tuple[Any, ...]]:
+    """How many slots of each limit a turn takes, and the most that may be taken."""
+    room = turn.slots
+    if room is None:
+        return []
+    wanted = wanted_counts(slot for write in turn.writes for slot in write.slots_taken)
+    return [
+        (tenant, key, amount, room.limits.get(key, NO_LIMIT), room.changes)
+        for tenant, key, amount in count_rows(wanted)
+    ]
+
+
 def _slot_parts(won: Sequence[InstanceWrite]) -> _Made:
+    taken = {slot.slot_key: slot for each in won for slot in each.slots_taken}
     asked = {slot.slot_key: slot_columns(slot) for each in won for slot in each.slots_asked}
     released = {key for each in won for key in each.slots_released}
+    passed = taken.keys() & (asked.keys() | released)
+    columns = {key: slot_columns(taken[key], is_taken=True) for key in taken.keys() - passed}
+    asked |= columns
+    freed = [_passed_columns(taken[key]) for key in sorted(passed)]
+    parked_on = {slot.blocked_on for each in won for slot in each.slots_asked} - {""}
+    if parked_on:
+        # A pass may have given the last slot meanwhile: the next one looks.
+        freed.append(("", _encode(sorted(parked_on)).decode(), 0))
     # No two parts touch one row.
     return [
-        ("slots_released", sorted(released - asked.keys())),
+        ("slots_passed", freed),
+        ("slots_released", sorted(released - asked.keys() - passed)),
         ("slots_asked", [asked[key] for key in sorted(asked)]),
     ]
+
+
+def _passed_columns(slot: SlotRow) -> tuple[Any, ...]:
+    return slot.tenant, _encode(slot.keys).decode(), 1
 
 
 def _job_parts(won: Sequence[InstanceWrite], ended: AbstractSet[JobKey]) -> _Made:

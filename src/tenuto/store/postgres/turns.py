@@ -12,6 +12,7 @@ from tenuto.store.columns import InstanceColumns, event_columns, instance_row
 from tenuto.store.errors import DataRefused, Fenced
 from tenuto.store.looking import looked_for_each
 from tenuto.store.outcomes import (
+    FULL,
     LOST,
     REMOVED,
     WON,
@@ -51,6 +52,7 @@ from tenuto.store.postgres.turn_rows import (
     other_parts,
     over,
     part,
+    slots_counted,
     taken,
     wanted_keys,
 )
@@ -145,6 +147,8 @@ async def _written_together(session: Session, turn: Turn, lane: int) -> tuple[Ou
             part("leases", leased(turn.writes, ended)),
             part("jobs_ended", [(*key, token) for key, token in ended.items()]),
             part("keys", wanted_keys(turn.writes)),
+            # Last: other processes wait for the lock of the limits until this turn is over.
+            part("slots_counted", slots_counted(turn)),
         ]
         others = other_parts(turn, turn.writes, lane, ended.keys())
         parts = [each for each in gate if each.arrays[0]] + others
@@ -179,7 +183,8 @@ def _has_twins(turn: Turn) -> bool:
 
 async def _written_apart(session: Session, turn: Turn, lane: int) -> tuple[Outcomes, Row]:
     return await repeated(
-        lambda: session.transaction(lambda transaction: _write_apart(transaction, turn, lane))
+        lambda: session.transaction(lambda transaction: _write_apart(transaction, turn, lane)),
+        session.server.budget,
     )
 
 
@@ -219,6 +224,8 @@ async def _gate(transaction: Transaction, turn: Turn) -> Outcomes:
         # A start repeated with its key and its id finds itself.
         if _is_free(taken_keys[write.instance_id], write)
         and write.instance_id not in foreign | removed
+        # A turn that is written apart takes no slots.
+        and not write.slots_taken
     ]
     through = await _through(transaction, "entries", first_rows(allowed, turn.id))
     if await _own_rows(transaction, turn.id, _without(turn.writes, through)):
@@ -239,7 +246,12 @@ async def _gate(transaction: Transaction, turn: Turn) -> Outcomes:
         write.instance_id: key_taken(write, used_now) or taken_keys[write.instance_id] or LOST
         for write in turn.writes
     }
-    outcomes |= {id: REMOVED for id in removed if outcomes[id] is LOST}
+    outcomes |= {
+        write.instance_id: FULL
+        for write in turn.writes
+        if write.slots_taken and outcomes[write.instance_id] is LOST
+    }
+    outcomes |= {id: REMOVED for id in removed if outcomes[id] in (LOST, FULL)}
     outcomes |= {write.instance_id: WON for write in _without(won, beaten)}
     return {
         write.instance_id: outcomes[write.instance_id]

@@ -4,7 +4,8 @@ A checkpoint of 32 MB takes as long as a hundred commits. Were it made by the co
 log, all other writers would wait for it. Here commits go on meanwhile. What they have added is
 moved with the next checkpoint: if nothing was added, the whole log is in the database, and the next
 commit begins it anew. Where commits leave no such moment, the connection that writes moves the rest
-between two of its commits, which is little, but waits for the disk.
+between two of its commits, which waits for the disk. So that it is little, one checkpoint follows
+the other before that, each of which has less to move.
 """
 
 from __future__ import annotations
@@ -23,8 +24,14 @@ log = logging.getLogger("tenuto.sqlite")
 
 CHECKPOINT_PAGES = 2_500
 """So many new pages of the write-ahead log are moved at once: 10 MB."""
-FULL_PAGES = 7_500
+FULL_PAGES = 5_000
 """From so many pages on the log is begun anew, whether or not commits leave a moment for it."""
+_LONG_PAGES = FULL_PAGES + 1_500
+"""From so many pages on, commits are faster than the rounds, and another one would add more."""
+LITTLE_PAGES = 100
+"""What the connection that writes moves by itself, if possible."""
+MOST_ROUNDS = 3
+"""The most checkpoints beside commits before that."""
 
 
 class Checkpoints:
@@ -60,7 +67,14 @@ class Checkpoints:
 
     async def _move(self) -> None:
         try:
-            self._moved = await self._mover.run(self._moving.checkpoint)
+            left = self._writing.log_pages - self._moved
+            for _ in range(MOST_ROUNDS):
+                before = left
+                self._moved = await self._mover.run(self._moving.checkpoint)
+                left = self._writing.log_pages - self._moved
+                is_worth_it = LITTLE_PAGES < left <= before // 2
+                if not (is_worth_it and FULL_PAGES <= self._writing.log_pages < _LONG_PAGES):
+                    break
             if self._writing.log_pages >= FULL_PAGES:
                 self._moved = await self._writer.run(self._writing.checkpoint)
         except (TenutoError, apsw.Error) as error:

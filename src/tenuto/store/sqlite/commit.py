@@ -12,6 +12,7 @@ from tenuto.store.columns import (
     event_columns,
     instance_columns,
     mail_columns,
+    move_columns,
     searchable_columns,
     timer_columns,
     timer_key_columns,
@@ -21,6 +22,7 @@ from tenuto.store.columns import (
 from tenuto.store.errors import DataRefused
 from tenuto.store.job_columns import job_columns
 from tenuto.store.outcomes import (
+    FULL,
     LOST,
     REMOVED,
     WON,
@@ -32,9 +34,9 @@ from tenuto.store.outcomes import (
     needed_definitions,
     settled_loser,
 )
+from tenuto.store.parts.admission import Pass
 from tenuto.store.parts.definitions import REMOVED as REMOVED_CONTENT
 from tenuto.store.parts.inbox import Delivery
-from tenuto.store.parts.slots import slot_columns
 from tenuto.store.parts.turns import (
     EventResult,
     InstanceWrite,
@@ -46,10 +48,12 @@ from tenuto.store.parts.turns import (
 from tenuto.store.parts.waits import WaitRow
 from tenuto.store.sqlite.faults import REFUSED
 from tenuto.store.sqlite.outbox_writes import UNHEARD, Heard, write_events_heard, write_stretches
+from tenuto.store.sqlite.row_port import driven, written
 from tenuto.store.sqlite.rows import jobs_of
 from tenuto.store.sqlite.session import Column, Session, as_json
+from tenuto.store.sqlite.slot_writes import has_room, pass_due, put_slots
 
-_Gate = Callable[[Session, str, list[InstanceWrite], set[str]], Outcomes]
+_Gate = Callable[[Session, Turn, list[InstanceWrite], set[str]], Outcomes]
 
 
 _ALL, _FIRST, _REST = slice(None), slice(1), slice(1, None)
@@ -79,20 +83,20 @@ def commit_turn(session: Session, turn: Turn, heard: Heard = UNHEARD) -> TurnRes
 
 
 def _write_turn(session: Session, turn: Turn, gate: _Gate, heard: Heard) -> TurnResult:
-    has_leases = any(write.leases for write in turn.writes)
-    foreign = _owned_by_others(session, turn) if has_leases or gate is _gate_each else set()
+    leased = [write for write in turn.writes if write.leases]
+    foreign = _owned_by_others(session, turn, leased) if leased or gate is _gate_each else set()
     if foreign and gate is _gate_all:
         raise _Contended
     if foreign and _winners(session, turn.id, turn.writes):
         raise _AlreadyCommitted
     gated = [write for write in turn.writes if write.rows or write.create]
-    outcomes = gate(session, turn.id, gated, foreign) if gated else {}
+    outcomes = gate(session, turn, gated, foreign) if gated else {}
     outcomes |= _outdated(session, turn, foreign)
     won = [write for write in turn.writes if outcomes.get(write.instance_id, WON) is WON]
-    _write_instances(session, won)
-    owing = [write for write in won if _owes(write)]
+    has_created = _write_instances(session, won)
+    owing = [write for write in won if not write.is_log_alone and _owes(write)]
     if owing:
-        _write_obligations(session, owing)
+        _write_obligations(session, turn, owing)
     if _write_ownership(session, turn.process_id, won) and gate is _gate_all:
         raise _Contended
     published = events_of(turn, won)
@@ -102,36 +106,47 @@ def _write_turn(session: Session, turn: Turn, gate: _Gate, heard: Heard) -> Turn
     if heard.level:
         # After its events, so that listeners see the events of an instance before its end.
         write_stretches(session, heard, won)
-    if turn.events or any(write.create for write in won):
+    if turn.events or has_created:
         session.run("see_moment", {"id": turn.process_id, "at": epoch_ms(turn.at)})
     if turn.matches:
         _write_matches(session, turn.matches)
     if turn.looked_back:
         session.run("mark_looked_back", (as_json(turn.looked_back),))
-    return TurnResult(outcomes, events)
+    most = pass_due(session, owing) if turn.admits else None
+    admission = None
+    if most:
+        # There is no other writer: what is given back is granted in the same transaction.
+        admission = driven(session, Pass(turn.at, most, is_short=True).script(), written)
+    return TurnResult(outcomes, events, is_admitted=most is not None, admission=admission)
 
 
 def _gate_all(
-    session: Session, turn_id: str, gated: list[InstanceWrite], _foreign: set[str]
+    session: Session, turn: Turn, gated: list[InstanceWrite], _foreign: set[str]
 ) -> Outcomes:
     """Insert the entries of all writes together, which is right as long as no write loses."""
     if _used_keys(session, gated) or _removed(session, gated):
         raise _Contended
+    if not has_room(session, turn):
+        raise _Contended
     try:
-        missing = _insert_entries(session, gated, turn_id)
+        missing = _insert_entries(session, gated, turn.id)
         _claim_keys(session, gated)
     except REFUSED:
         # The refused data may belong to a write that loses anyway.
         raise _Contended from None
     if missing:
         raise _Contended
-    return dict.fromkeys((write.instance_id for write in gated), WON)
+    return dict.fromkeys([write.instance_id for write in gated], WON)
 
 
 def _gate_each(
-    session: Session, turn_id: str, gated: list[InstanceWrite], foreign: set[str]
+    session: Session, turn: Turn, gated: list[InstanceWrite], foreign: set[str]
 ) -> Outcomes:
-    """The first entry of each write decides whether it succeeds; winners write the rest."""
+    """The first entry of each write decides whether it succeeds; winners write the rest.
+
+    Such a turn takes no slots.
+    """
+    turn_id = turn.id
     used = _used_keys(session, gated)
     taken = {write.instance_id: key_taken(write, used) for write in gated}
     outcomes = {
@@ -145,6 +160,12 @@ def _gate_each(
         # A start under an id that is in use loses, whatever became of its definition.
         removed -= _with_log(session, removed)
     outcomes |= {id: REMOVED for id in removed if outcomes[id] is WON}
+    taking = {write.instance_id for write in gated if write.slots_taken}
+    if taking:
+        if _winners(session, turn_id, [each for each in gated if each.instance_id in taking]):
+            raise _AlreadyCommitted
+        taking -= _with_log(session, [each.instance_id for each in gated if each.create])
+    outcomes |= {id: FULL for id in taking if outcomes[id] is WON}
     allowed = [write for write in gated if outcomes[write.instance_id] is WON]
     missing = _insert_entries(session, allowed, turn_id, part=_FIRST)
     if missing:
@@ -219,12 +240,11 @@ def _outdated(session: Session, turn: Turn, foreign: set[str]) -> Outcomes:
     return dict.fromkeys([*found, *foreign.intersection(id for id, _ in following)], LOST)
 
 
-def _owned_by_others(session: Session, turn: Turn) -> set[str]:
+def _owned_by_others(session: Session, turn: Turn, leased: list[InstanceWrite]) -> set[str]:
     """Instances that another process owns, or whose job leases another process holds."""
     wanted = [w.instance_id for w in turn.writes if w.ownership is Ownership.TAKE]
     found = session.packed("owners_of", (as_json(wanted),)) if wanted else []
     foreign = {id for id, process_id in found if process_id != turn.process_id}
-    leased = [write for write in turn.writes if write.leases]
     if leased:
         ids = (as_json([write.instance_id for write in leased]),)
         held = set(jobs_of(session, ids))
@@ -304,7 +324,8 @@ def _settled(session: Session, turn: Turn) -> TurnResult:
     )
 
 
-def _write_instances(session: Session, won: list[InstanceWrite]) -> None:
+def _write_instances(session: Session, won: list[InstanceWrite]) -> bool:
+    """Write rows and snapshots of instances; whether any of them is new."""
     created = [
         instance_columns(write.instance_id, write.create, write.update)
         for write in won
@@ -313,22 +334,22 @@ def _write_instances(session: Session, won: list[InstanceWrite]) -> None:
     if created:
         [(newest_event,)] = session.rows("newest_event")
         session.insert("insert_instances", [(*columns, newest_event) for columns in created])
-    session.insert(
-        "update_instances",
-        [
-            update_columns(write.instance_id, write.update)
-            for write in won
-            if write.update is not None and write.create is None
-        ],
-    )
-    session.insert(
-        "put_snapshots",
-        [
-            (write.instance_id, write.snapshot.version, write.snapshot.state)
-            for write in won
-            if write.snapshot is not None
-        ],
-    )
+    changed = [
+        (write.update.keeps_status, update_columns(write.instance_id, write.update))
+        for write in won
+        if write.update is not None and write.create is None
+    ]
+    if changed:
+        session.insert("move_instances", [move_columns(row) for keeps, row in changed if keeps])
+        session.insert("update_instances", [row for keeps, row in changed if not keeps])
+    snapshots = [
+        (write.instance_id, write.snapshot.version, write.snapshot.state)
+        for write in won
+        if write.snapshot is not None
+    ]
+    if snapshots:
+        session.insert("put_snapshots", snapshots)
+    return bool(created)
 
 
 def _owes(write: InstanceWrite) -> bool:
@@ -348,11 +369,12 @@ def _owes(write: InstanceWrite) -> bool:
         or write.jobs_cancelled
         or write.searchable
         or write.slots_asked
+        or write.slots_taken
         or write.slots_released
     )
 
 
-def _write_obligations(session: Session, won: list[InstanceWrite]) -> None:
+def _write_obligations(session: Session, turn: Turn, won: list[InstanceWrite]) -> None:
     cleared = [
         (write.instance_id, *timer_key_columns(key))
         for write in won
@@ -383,21 +405,11 @@ def _write_obligations(session: Session, won: list[InstanceWrite]) -> None:
     dropped = [(write.instance_id, *key) for write in won for key in write.dead_letters_dropped]
     if dropped:
         session.run("drop_dead_letters", (as_json(dropped),))
-    put_slots(session, won)
+    put_slots(session, won, turn.slots)
     session.insert(
         "insert_dead_letters",
         [dead_letter_columns(letter) for write in won for letter in write.dead_letters],
     )
-
-
-def put_slots(session: Session, won: Sequence[InstanceWrite]) -> None:
-    """Give slots back and ask for others, of writes that went through."""
-    asked = [slot for write in won for slot in write.slots_asked]
-    given_back = [key for write in won for key in write.slots_released]
-    given_back += [slot.slot_key for slot in asked]
-    if given_back:
-        session.run("release_slots", (as_json(given_back),))
-    session.insert("ask_for_slots", [slot_columns(slot) for slot in asked])
 
 
 def _put_searchable(session: Session, writes: list[InstanceWrite]) -> None:

@@ -1,9 +1,10 @@
 """The open database file, as the parts of a store share it.
 
-One connection writes, one reads and one moves the write-ahead log into the database
-(`checkpoints.py`), each in a thread of its own, so that reads do not wait for commits: with
-write-ahead logging a reader sees the last commit and blocks no writer. What was committed before a
-read was asked for is in it, so "commit, then look again" holds across the two.
+One connection writes, one reads for the engine, one reads for requests of tenants and one moves the
+write-ahead log into the database (`checkpoints.py`), each in a thread of its own, so that reads do
+not wait for commits, nor the engine for long lists: with write-ahead logging a reader sees the last
+commit and blocks no writer. What was committed before a read was asked for is in it, so "commit,
+then look again" holds across them.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ T = TypeVar("T")
 
 
 class File:
-    """Two connections and their threads, and the state of the file that is kept in memory."""
+    """The connections and their threads, and the state of the file that is kept in memory."""
 
     def __init__(self, path: str, threads: Callable[[str], Worker], *, is_shared: bool) -> None:
         self.path = path
@@ -41,24 +42,30 @@ class File:
         self._threads = threads
 
     def start(self, process_id: str, recorder: Recorder | None) -> None:
-        """Open both connections, for this process."""
+        """Open the connections, for this process."""
         writer_settings = "writer_settings" if self.may_write else "sender_settings"
         self.writing = Session(self.path, writer_settings, may_create=self.may_write)
         self.writing.recorder = recorder
         self.reading = Session(self.path, "reader_settings")
         self.writer = self._threads("tenuto-sqlite-writer")
         self.reader = self._threads("tenuto-sqlite-reader")
+        self.asking = Session(self.path, "reader_settings")
+        self.asker = self._threads("tenuto-sqlite-requests")
         self._checkpoints = Checkpoints(self.path, self.writing, self.writer, self._threads)
         self.process_id = process_id
         self.left_clean = set()
 
     def stop(self) -> None:
-        """Close both connections, and free the lock."""
+        """Close the connections, and free the lock."""
         if self.process_id is None:
             return
         process_id, self.process_id = self.process_id, None
         self._checkpoints.stop()
-        for worker, session in ((self.reader, self.reading), (self.writer, self.writing)):
+        for worker, session in (
+            (self.asker, self.asking),
+            (self.reader, self.reading),
+            (self.writer, self.writing),
+        ):
             worker.stop()
             session.close()
         if self.lock is not None:
@@ -118,3 +125,27 @@ class File:
                 advice="Ask the engine that holds it: a reader can only send mailbox messages.",
             )
         return self.require_open()
+
+
+class RequestedFile(File):
+    """The same file for what requests of tenants read, on a connection and a thread of their own.
+
+    However long a list takes, the engine's reads do not wait for it.
+    """
+
+    def __init__(self, whole: File) -> None:
+        self.path = whole.path
+        self._whole = whole
+
+    async def look(self, job: Callable[[Session], T]) -> T:
+        self._whole.require_open()
+        session = self._whole.asking
+        return await self._whole.asker.run(lambda: session.look(lambda: job(session)))
+
+    async def read(self, job: Callable[[Session], T]) -> T:
+        self._whole.require_open()
+        session = self._whole.asking
+        return await self._whole.asker.run(lambda: session.read(lambda: job(session)))
+
+    def require_open(self) -> str:
+        return self._whole.require_open()

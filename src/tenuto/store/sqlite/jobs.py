@@ -17,13 +17,20 @@ from tenuto.store.parts.jobs import (
     JobKey,
     Lapsed,
     Lease,
+    LimitedClaim,
+    LimitedGrants,
+    LimitedTask,
+    TaskHolder,
+    TaskUse,
     WorkerClaim,
 )
 from tenuto.store.sqlite.part import SqlitePart, commits, looks, writes, writes_beside
 from tenuto.store.sqlite.session import Session, as_json
+from tenuto.store.task_room import Room, Tokens, room
 
 _MILLISECOND = timedelta(milliseconds=1)
 _LONG_AGO = -(1 << 62)
+_MOST_COUNTED = 1 << 31
 
 
 class SqliteJobs(SqlitePart):
@@ -78,23 +85,79 @@ class SqliteJobs(SqlitePart):
         offered = (
             job
             for task_id in dict.fromkeys(task_ids)
+            if task_id not in claim.but
             for job in session.packed(
                 "first_jobs_of_tenant",
                 {"tenant": claim.tenant, "task_id": task_id, "limit": claim.limit},
             )
         )
         chosen = nsmallest(claim.limit, offered)
-        if not chosen:
-            return []
-        keys = as_json([job[1:5] for job in chosen])
-        lease = claim.lease // _MILLISECOND
-        session.run(
-            "lease_to_worker",
-            {"worker_id": claim.worker_id, "lease": lease, "now": epoch_ms(now), "keys": keys},
+        return _lease_to_worker(session, chosen, claim.worker_id, claim.lease, now)
+
+    @writes
+    def claim_limited(self, session: Session, claim: LimitedClaim, now: datetime) -> LimitedGrants:
+        rooms = [_room(session, task, epoch_ms(now)) for task in claim.tasks]
+        offered = [
+            (*job, number)
+            for number, each in enumerate(rooms)
+            if each.jobs
+            for job in session.packed(
+                "first_jobs_of_tenant",
+                {"tenant": each.task.tenant, "task_id": each.task.task_id, "limit": each.jobs},
+            )
+        ]
+        chosen = nsmallest(claim.limit, offered)
+        begun = [0] * len(rooms)
+        for job in chosen:
+            begun[job[-1]] += 1
+        granted: list[Grant] = []
+        if chosen:
+            jobs = [job[:-1] for job in chosen]
+            session.run("limit_jobs", {"keys": as_json([job[1:5] for job in jobs])})
+            if claim.worker_id is None:
+                self._lease(session, [job[1:5] for job in jobs], now + claim.lease)
+                granted = [
+                    Grant(Lease(JobKey(*key), token + 1), now + claim.lease)
+                    for _, *key, token in jobs
+                ]
+            else:
+                granted = _lease_to_worker(session, jobs, claim.worker_id, claim.lease, now)
+        hindered = [each.hindrance(count) for each, count in zip(rooms, begun, strict=True)]
+        for each, count in zip(rooms, begun, strict=True):
+            if count and each.tokens is not None:
+                which = {"tenant": each.task.tenant, "task_id": each.task.task_id}
+                left = {"tokens": each.spent(count), "now": epoch_ms(now)}
+                session.run("put_task_rate", {**which, **left})
+        return LimitedGrants(granted, [each for each in hindered if each is not None])
+
+    @writes
+    def mark_limited(self, session: Session, tenant: str, task_id: str) -> None:
+        session.run("mark_limited", {"tenant": tenant, "task_id": task_id})
+
+    @looks
+    def limited_tasks(self, session: Session) -> list[tuple[str, str]]:
+        found: list[tuple[str, str]] = []
+        last = ("", "")
+        while rows := session.rows("next_limited_task", {"tenant": last[0], "task_id": last[1]}):
+            [last] = rows
+            found.append(last)
+        return found
+
+    @looks
+    def use_of(self, session: Session, tenant: str, task_id: str, *, most: int = 5) -> TaskUse:
+        which = {"tenant": tenant, "task_id": task_id}
+        [(held,)] = session.rows("held_of_task", {**which, "most": _MOST_COUNTED})
+        holders = session.packed("holders_of_task", {**which, "most": most})
+        tokens = _tokens(session, tenant, task_id)
+        return TaskUse(
+            held,
+            tuple(
+                TaskHolder(JobKey(*key), leased_by, bool(is_outside))
+                for *key, leased_by, is_outside in holders
+            ),
+            tokens.left,
+            tokens.at,
         )
-        granted = _of_workers(session, keys, _LONG_AGO)
-        leases = (Lease(JobKey(*key), token + 1) for _, *key, token in chosen)
-        return [Grant(lease, granted[lease].until) for lease in leases]
 
     @writes
     def extend_for_workers(
@@ -157,6 +220,42 @@ class SqliteJobs(SqlitePart):
             "lease_jobs",
             {"process_id": process_id, "until": epoch_ms(until), "keys": as_json(keys)},
         )
+
+
+def _room(session: Session, task: LimitedTask, now: int) -> Room:
+    held, tokens = 0, Tokens()
+    if task.limits.concurrency is not None:
+        most = task.limits.concurrency
+        which = {"tenant": task.tenant, "task_id": task.task_id}
+        [(held,)] = session.rows("held_of_task", {**which, "most": most})
+    if task.limits.rate_per_second is not None:
+        tokens = _tokens(session, task.tenant, task.task_id)
+    return room(task, held, tokens, now)
+
+
+def _tokens(session: Session, tenant: str, task_id: str) -> Tokens:
+    found = session.rows("task_rate", {"tenant": tenant, "task_id": task_id})
+    return Tokens(*found[0]) if found else Tokens()
+
+
+def _lease_to_worker(
+    session: Session,
+    chosen: Sequence[Sequence[Any]],
+    worker_id: str,
+    lease: timedelta,
+    now: datetime,
+) -> list[Grant]:
+    if not chosen:
+        return []
+    keys = as_json([job[1:5] for job in chosen])
+    length = lease // _MILLISECOND
+    session.run(
+        "lease_to_worker",
+        {"worker_id": worker_id, "lease": length, "now": epoch_ms(now), "keys": keys},
+    )
+    granted = _of_workers(session, keys, _LONG_AGO)
+    leases = (Lease(JobKey(*key), token + 1) for _, *key, token in chosen)
+    return [Grant(each, granted[each].until) for each in leases]
 
 
 def _held(session: Session, process_id: str, now: int) -> list[Lease]:

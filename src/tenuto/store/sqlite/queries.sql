@@ -86,6 +86,20 @@ VALUES (?, ?, ?, ?) /* for each row */;
 INSERT INTO workflow_instances ({instance_columns}, follows)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) /* for each row */;
 
+-- name: move_instances
+-- Update the columns that lists show, where the status stays as it is: what is assigned, also its
+-- old value, is written to every index that has it.
+UPDATE workflow_instances
+SET
+    updated_at = changed.column2,
+    started_at = changed.column3,
+    current_steps = changed.column4,
+    output = changed.column5,
+    last_error = changed.column6,
+    cancellation = changed.column7
+FROM (VALUES (?, ?, ?, ?, ?, ?, ?) /* for each row */) AS changed
+WHERE workflow_instances.id = changed.column1;
+
 -- name: update_instances
 -- Update the columns that lists show, after a change of status or when an instance comes to rest.
 UPDATE workflow_instances
@@ -978,6 +992,16 @@ INSERT INTO mailbox (id, instance_id, input, created_at)
 VALUES (?, ?, ?, ?) /* for each row */
 ON CONFLICT (id, instance_id) DO NOTHING;
 
+-- name: insert_grants
+-- Insert the mailbox messages of a pass: there is one process.
+WITH sent (id, instance_id, input, created_at, claimed_by) AS (
+    VALUES (?, ?, ?, ?, ?) /* for each row */
+)
+
+INSERT INTO mailbox (id, instance_id, input, created_at)
+SELECT id, instance_id, input, created_at FROM sent WHERE id IS NOT NULL
+ON CONFLICT (id, instance_id) DO NOTHING;
+
 -- name: delete_mail
 -- Delete mailbox messages that the log of their instance has taken.
 DELETE FROM mailbox
@@ -1011,7 +1035,7 @@ FROM (
 -- name: put_jobs
 -- Offer jobs; one that is there already is unchanged.
 INSERT INTO jobs ({job_columns})
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) /* for each row */
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) /* for each row */
 ON CONFLICT (instance_id, node, iteration, attempt) DO NOTHING;
 
 -- fragment: is_given_job
@@ -1056,10 +1080,11 @@ FROM json_each(?) AS wanted CROSS JOIN jobs ON jobs.instance_id = wanted.value;
 SELECT EXISTS (SELECT 1 FROM jobs INDEXED BY jobs_offered WHERE leased_by IS NULL);
 
 -- name: first_jobs
--- Unclaimed jobs of a task, those that were offered first. Packed.
+-- Unclaimed jobs of a task without limits, those that were offered first. Packed.
 SELECT json_group_array(json_array(offered_at, instance_id, node, iteration, attempt, token))
 FROM (
-    SELECT * FROM jobs WHERE leased_by IS NULL AND task_id = :task_id AND NOT is_called_off
+    SELECT * FROM jobs
+    WHERE leased_by IS NULL AND task_id = :task_id AND NOT is_called_off AND NOT is_limited
     ORDER BY offered_at LIMIT :limit
 );
 
@@ -1137,6 +1162,49 @@ UPDATE jobs SET
     overdue_at = :now + timeout, details = NULL,
     leased_until = :now + min(:lease, timeout, ifnull(silence, :lease))
 WHERE {is_given_job};
+
+-- name: limit_jobs
+-- These jobs count for the limits of their task.
+UPDATE jobs SET is_limited = 1
+WHERE {is_given_job};
+
+-- name: mark_limited
+-- The unclaimed jobs of a task count for its limits.
+UPDATE jobs SET is_limited = 1
+WHERE leased_by IS NULL AND tenant = :tenant AND task_id = :task_id AND NOT is_limited;
+
+-- name: next_limited_task
+-- The next task with limits that has unclaimed jobs.
+SELECT tenant, task_id FROM jobs INDEXED BY jobs_limited
+WHERE leased_by IS NULL AND is_limited AND (tenant, task_id) > (:tenant, :task_id)
+ORDER BY tenant, task_id LIMIT 1;
+
+-- name: held_of_task
+-- How many jobs of a task with limits are leased; counting stops at the limit.
+SELECT count(*) FROM (
+    SELECT 1 FROM jobs INDEXED BY jobs_limited_held
+    WHERE leased_by IS NOT NULL AND is_limited AND tenant = :tenant AND task_id = :task_id
+    LIMIT :most
+);
+
+-- name: holders_of_task
+-- Some of the leased jobs of a task with limits. Packed.
+SELECT json_group_array(json_array(instance_id, node, iteration, attempt, leased_by, is_outside))
+FROM (
+    SELECT * FROM jobs INDEXED BY jobs_limited_held
+    WHERE leased_by IS NOT NULL AND is_limited AND tenant = :tenant AND task_id = :task_id
+    LIMIT :most
+);
+
+-- name: task_rate
+-- How many attempts of a task its rate let begin, and when.
+SELECT tokens, tokens_at FROM task_rates WHERE tenant = :tenant AND task_id = :task_id;
+
+-- name: put_task_rate
+-- Note how many are left.
+INSERT INTO task_rates (tenant, task_id, tokens, tokens_at)
+VALUES (:tenant, :task_id, :tokens, :now)
+ON CONFLICT (tenant, task_id) DO UPDATE SET tokens = excluded.tokens, tokens_at = excluded.tokens_at;
 
 -- name: extend_for_workers
 -- Extend leases of workers that have not lapsed.
@@ -2268,9 +2336,92 @@ WHERE (instance_id, node, iteration) IN (
 -- Ask for slots.
 INSERT INTO slots (
     instance_id, node, iteration, tenant, definition_id, keys, own_key, own_limit, on_full, number,
-    rank_class, rank, priority, deadline, asked_at
+    rank_class, rank, priority, deadline, asked_at, state, held_at, pace,
+    above, blocked_on
 )
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) /* for each row */;
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) /* for each row */;
+
+-- name: pass_is_due
+-- Whether any row waits, and whether a pass has something to do for one.
+SELECT
+    EXISTS (SELECT 1 FROM slots WHERE state = 'waiting')
+    OR EXISTS (SELECT 1 FROM slots WHERE state = 'settling'),
+    EXISTS (SELECT 1 FROM slots WHERE state = 'waiting' AND blocked_on = '')
+    OR EXISTS (SELECT 1 FROM slots WHERE state = 'settling' AND blocked_on = '')
+    OR EXISTS (SELECT 1 FROM slots_freed);
+
+-- name: wait_for_limits
+-- Rows wait for limits.
+INSERT INTO slot_counts (tenant, limit_key, taken, is_waited_for)
+VALUES (?, ?, 0, 1) /* for each row */
+ON CONFLICT (limit_key) DO UPDATE SET is_waited_for = 1;
+
+-- name: add_counts
+-- Count slots that a turn takes.
+INSERT INTO slot_counts (tenant, limit_key, taken)
+VALUES (?, ?, ?) /* for each row */
+ON CONFLICT (limit_key) DO UPDATE SET taken = taken + excluded.taken;
+
+-- name: rank_slots
+-- Put waiting instances into another order.
+UPDATE slots SET rank = CASE
+    WHEN :order = 'priority' THEN asked_at - priority * :aging
+    WHEN :order = 'deadline' THEN coalesce(deadline, asked_at + :later)
+    ELSE asked_at
+END
+WHERE
+    instance_id IN (SELECT value FROM json_each(:instance_ids)) AND node = ''
+    AND state <> 'held' AND rank_class = :rank_class;
+
+-- name: prioritise_slots
+-- Give waiting instances a priority.
+UPDATE slots SET priority = :priority
+WHERE
+    instance_id IN (SELECT value FROM json_each(:instance_ids)) AND tenant = :tenant
+    AND node = '' AND state IN ('waiting', 'settling', 'on-hold');
+
+-- name: hold_back_slots
+-- Keep waiting instances from being admitted.
+UPDATE slots SET state = 'on-hold', blocked_on = ''
+WHERE
+    instance_id IN (SELECT value FROM json_each(:instance_ids)) AND tenant = :tenant
+    AND node = '' AND state IN ('waiting', 'settling') AND rank_class > 0;
+
+-- name: paces_of
+-- What is known of these keys.
+SELECT pace_key, document FROM paces WHERE pace_key IN (SELECT value FROM json_each(:keys));
+
+-- name: pace_states
+-- What is known of these keys, with the next moment of each.
+SELECT pace_key, next_at, document FROM paces
+WHERE pace_key IN (SELECT value FROM json_each(:keys));
+
+-- name: put_paces
+-- Set what is known of keys.
+INSERT INTO paces (tenant, pace_key, next_at, kept_until, document)
+VALUES (?, ?, ?, ?, ?) /* for each row */
+ON CONFLICT (pace_key) DO UPDATE SET
+    next_at = excluded.next_at, kept_until = excluded.kept_until, document = excluded.document;
+
+-- name: drop_paces
+-- Forget keys.
+DELETE FROM paces WHERE pace_key IN (SELECT value FROM json_each(:keys));
+
+-- name: calm_paces
+-- No row waits for these keys any more.
+UPDATE paces SET next_at = NULL WHERE pace_key IN (SELECT value FROM json_each(:keys));
+
+-- name: move_slots
+-- Move debounced requests.
+WITH moved (instance_id, state, blocked_on) AS (
+    VALUES (?, ?, ?) /* for each row */
+)
+
+UPDATE slots SET state = moved.state, blocked_on = moved.blocked_on
+FROM moved
+WHERE
+    slots.instance_id = moved.instance_id AND slots.node = '' AND slots.iteration = ''
+    AND slots.state = 'settling';
 
 -- name: forget_freed
 -- Delete what a pass has taken back.
@@ -2283,28 +2434,52 @@ WHERE EXISTS (SELECT 1 FROM slots WHERE state = 'waiting' AND blocked_on = wante
 
 -- name: counts_of
 -- How many slots of these limits are taken.
-SELECT limit_key, taken FROM slot_counts
+SELECT limit_key, taken, is_waited_for FROM slot_counts
 WHERE limit_key IN (SELECT value FROM json_each(:keys));
 
+-- name: lines_of
+-- How many rows of a tenant are parked on each of these limits, each up to so many.
+SELECT
+    wanted.value,
+    (
+        SELECT count(*) FROM (
+            SELECT 1 FROM slots
+            WHERE state = 'waiting' AND blocked_on = wanted.value AND tenant = :tenant LIMIT :most
+        )
+    )
+FROM json_each(:keys) AS wanted;
+
+-- name: slots_held_by
+-- The limits of the slots that these instances hold.
+SELECT instance_id, keys FROM slots
+WHERE
+    instance_id IN (SELECT value FROM json_each(:instance_ids)) AND node = '' AND state = 'held';
+
 -- name: lock_slots
--- The states of these rows.
-SELECT slots.instance_id, slots.node, slots.iteration, slots.state
-FROM json_each(:instance_ids) AS id
-CROSS JOIN json_each(:nodes) AS node ON node.key = id.key
-CROSS JOIN json_each(:iterations) AS iteration ON iteration.key = id.key
-CROSS JOIN slots
-    ON
-        slots.instance_id = id.value AND slots.node = node.value
-        AND slots.iteration = iteration.value;
+-- The states of these rows, and of others of the same instances: arrays that are joined would be compared each with each.
+SELECT instance_id, node, iteration, state FROM slots
+WHERE instance_id IN (SELECT value FROM json_each(:instance_ids));
 
 -- name: hold_slots
 -- Grant slots.
 UPDATE slots SET state = 'held', blocked_on = '', held_at = :now
 WHERE (instance_id, node, iteration) IN (
-    SELECT id.value, node.value, iteration.value
+    SELECT
+        id.value,
+        json_extract(:nodes, '$[' || id.key || ']'),
+        json_extract(:iterations, '$[' || id.key || ']')
     FROM json_each(:instance_ids) AS id
-    CROSS JOIN json_each(:nodes) AS node ON node.key = id.key
-    CROSS JOIN json_each(:iterations) AS iteration ON iteration.key = id.key
+);
+
+-- name: set_slots_aside
+-- Let rows wait no longer whose instances are about to end.
+UPDATE slots SET state = 'ended', blocked_on = ''
+WHERE (instance_id, node, iteration) IN (
+    SELECT
+        id.value,
+        json_extract(:nodes, '$[' || id.key || ']'),
+        json_extract(:iterations, '$[' || id.key || ']')
+    FROM json_each(:instance_ids) AS id
 );
 
 -- name: park_slots
@@ -2321,10 +2496,16 @@ WHERE
 
 -- name: put_counts
 -- Set how many slots of limits are taken.
-INSERT INTO slot_counts (tenant, limit_key, taken)
-VALUES (?, ?, ?) /* for each row */
-ON CONFLICT (limit_key) DO UPDATE SET taken = excluded.taken;
+INSERT INTO slot_counts (tenant, limit_key, taken, is_waited_for)
+VALUES (?, ?, ?, ?) /* for each row */
+ON CONFLICT (limit_key) DO UPDATE SET
+    taken = excluded.taken, is_waited_for = excluded.is_waited_for;
+
+-- name: forget_counts
+-- Delete the counts of limits of which no slot is taken, and that no row waits for.
+DELETE FROM slot_counts WHERE limit_key IN (SELECT value FROM json_each(:keys));
 
 -- name: drop_counts
 -- Delete the counts of limits of which no slot is taken.
-DELETE FROM slot_counts WHERE limit_key IN (SELECT value FROM json_each(:keys)) AND taken = 0;
+DELETE FROM slot_counts
+WHERE limit_key IN (SELECT value FROM json_each(:keys)) AND taken = 0 AND is_waited_for = 0;

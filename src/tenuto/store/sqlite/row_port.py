@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
-from tenuto.store.cold.port import Ask, Insert, Parameters, Row, Script
+from tenuto.store.cold.port import Ask, Insert, Parameters, Row, Script, Together
 from tenuto.store.sqlite.session import Column, Session, as_json
 
 T = TypeVar("T")
@@ -46,23 +46,39 @@ class SqliteRowPort:
         return await self._database.write_beside(lambda session: self._written(session, asked))
 
     async def transaction(self, script: Callable[[], Script[T]]) -> T:
-        return await self._database.write_beside(lambda session: self._driven(session, script()))
+        return await self._database.write_beside(lambda session: self.driven(session, script()))
 
-    def _driven(self, session: Session, script: Script[T]) -> T:
-        asked = next(script)
-        while True:
-            try:
-                asked = script.send(self._written(session, asked))
-            except StopIteration as end:
-                result: T = end.value
-                return result
+    def driven(self, session: Session, script: Script[T]) -> T:
+        """What a script returns, in the transaction under way."""
+        return driven(session, script, self._written)
 
     def _written(self, session: Session, asked: Ask | Insert) -> list[Row]:
         """The rows of one statement of a transaction."""
-        if isinstance(asked, Ask):
-            return session.rows(asked.name, _bound(asked.parameters))
-        session.insert(asked.name, [[_column(each) for each in row] for row in asked.rows])
-        return []
+        return written(session, asked)
+
+
+def driven(
+    session: Session, script: Script[T], write: Callable[[Session, Ask | Insert], list[Row]]
+) -> T:
+    """What a script returns, each of whose statements is executed by `write`."""
+    asked = next(script)
+    while True:
+        try:
+            if isinstance(asked, Together):
+                asked = script.send([write(session, each) for each in asked.statements])
+            else:
+                asked = script.send(write(session, asked))
+        except StopIteration as end:
+            result: T = end.value
+            return result
+
+
+def written(session: Session, asked: Ask | Insert) -> list[Row]:
+    """The rows of one statement of a transaction."""
+    if isinstance(asked, Ask):
+        return session.rows(asked.name, _bound(asked.parameters))
+    session.insert(asked.name, [[_column(each) for each in row] for row in asked.rows])
+    return []
 
 
 def _bound(parameters: Parameters) -> dict[str, Column]:

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import apsw
 
@@ -17,7 +18,7 @@ from tenuto.store.protocol import Parts, Store
 from tenuto.store.sqlite.dead_letters import SqliteDeadLetters
 from tenuto.store.sqlite.definitions import SqliteDefinitions
 from tenuto.store.sqlite.faults import translated
-from tenuto.store.sqlite.file import File
+from tenuto.store.sqlite.file import File, RequestedFile
 from tenuto.store.sqlite.inbox import SqliteInbox
 from tenuto.store.sqlite.instances import SqliteInstances
 from tenuto.store.sqlite.jobs import SqliteJobs
@@ -74,23 +75,10 @@ class SqliteStore(Store):
         self._threads = threads
         self._recorder: Recorder | None = None
         file = self._file = File(self.path, threads, is_shared=shared)
-        super().__init__(
-            members=SqliteMembers(file),
-            turns=SqliteTurns(file),
-            instances=SqliteInstances(file),
-            definitions=SqliteDefinitions(file),
-            waits=SqliteWaits(file),
-            inbox=SqliteInbox(file),
-            timers=SqliteTimers(file),
-            mailbox=SqliteMailbox(file),
-            jobs=SqliteJobs(file),
-            dead_letters=SqliteDeadLetters(file),
-            listeners=SqliteListeners(file),
-            outbox=SqliteOutbox(file),
-            stats=SqliteStats(file),
-            upkeep=SqliteUpkeep(file),
-            **cold_parts(SqliteRowPort(file)),
-        )
+        super().__init__(**_parts(file))
+        self._view: Parts | None = None
+        """What tenants see, made when it is first asked for, and anew with another `around`."""
+        self._viewed: Callable[[Parts], Parts] | None = None
 
     @classmethod
     def reader(
@@ -113,7 +101,8 @@ class SqliteStore(Store):
     def statements(self) -> int:
         """How many statements were executed since the store was opened."""
         self._file.require_open()
-        return self._file.writing.statements + self._file.reading.statements
+        file = self._file
+        return file.writing.statements + file.reading.statements + file.asking.statements
 
     @property
     def recorder(self) -> Recorder | None:
@@ -177,7 +166,13 @@ class SqliteStore(Store):
         return done
 
     def seen_by(self, tenant: str) -> Parts:  # noqa: ARG002
-        return tenant_view(self)
+        if self._view is None or self._viewed is not self.around:
+            self._viewed = self.around
+            reads = Parts(**_parts(RequestedFile(self._file)))
+            if self.around is not None:
+                reads = self.around(reads)
+            self._view = tenant_view(self, reads)
+        return self._view
 
     async def settings(self) -> dict[str, str]:
         """The settings that decide how fast and how safe this is, for people to see."""
@@ -197,6 +192,26 @@ class SqliteStore(Store):
         living = frozenset(file.lock.living if file.lock else ())
         file.heard = session.read(lambda: heard(session))
         return session.write(lambda: enter(session, process_id, now, living))
+
+
+def _parts(file: File) -> dict[str, Any]:
+    return {
+        "members": SqliteMembers(file),
+        "turns": SqliteTurns(file),
+        "instances": SqliteInstances(file),
+        "definitions": SqliteDefinitions(file),
+        "waits": SqliteWaits(file),
+        "inbox": SqliteInbox(file),
+        "timers": SqliteTimers(file),
+        "mailbox": SqliteMailbox(file),
+        "jobs": SqliteJobs(file),
+        "dead_letters": SqliteDeadLetters(file),
+        "listeners": SqliteListeners(file),
+        "outbox": SqliteOutbox(file),
+        "stats": SqliteStats(file),
+        "upkeep": SqliteUpkeep(file),
+        **cold_parts(SqliteRowPort(file)),
+    }
 
 
 def _migrate(session: Session) -> list[str]:

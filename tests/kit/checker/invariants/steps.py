@@ -47,10 +47,10 @@ def attempts_follow_each_other(moment: Moment) -> Iterator[str]:
         return
     if (row.node, row.iteration, row.type, row.attempt) in moment.picture.seen:
         return
-    # One that was re-opened while it waited for its mutex had no attempt.
-    last = life.attempt or life.reopened or 0
+    # One that was re-opened while it waited for its mutex has a number, and had no attempt.
+    last = max(life.attempt, life.reopened)
     if row.attempt != last + 1:
-        yield f"{row.node} #{row.attempt} ordered after #{life.attempt}"
+        yield f"{row.node} #{row.attempt} ordered after #{last}"
     elif life.running:
         yield f"{row.node} #{row.attempt} ordered while #{life.attempt} is open"
     elif life.attempt and life.then != "retry" and (life.begun or not life.reopened):

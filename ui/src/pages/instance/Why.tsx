@@ -157,6 +157,12 @@ function RemedyButton({ remedy, isMain }: { remedy: Remedy; isMain: boolean }) {
           {remedy.label}
         </Link>
       );
+    case "queue":
+      return (
+        <Link href="/queue" className={styles["linkButton"]}>
+          {remedy.label}
+        </Link>
+      );
     case "schedule":
       return mayReadSchedules ? (
         <Link href={path("schedules", remedy.scheduleId)} className={styles["linkButton"]}>

@@ -1,0 +1,46 @@
+"""Which operations are refused under load, and in which order.
+
+New work goes first: starts. Then reads whose cost grows with what is stored: lists, searches,
+exports, statistics. Nothing else is refused by the pressure on the process: results of attempts,
+heartbeats, cancels, decisions, events and reads of single records end the load, or show it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, get_origin
+
+from tenuto.api.operation import Operation
+from tenuto.api.paging import Page
+from tenuto.engine.load.pressure import Sheddable
+
+STARTS: Final = frozenset(
+    {
+        *("start_workflow", "start_batch", "execute_task", "start_test_run"),
+        *("rerun_instance", "trigger_schedule", "backfill_schedule"),
+    }
+)
+"""Operations that make new instances. Bulk operations are not among them: cancels come that way."""
+READS: Final = frozenset(
+    {
+        *("get_stats", "get_series", "get_attention", "list_task_queues"),
+        *("export_audit", "verify_audit", "validate_workflow", "run_data_query"),
+    }
+)
+"""Expensive reads beside lists."""
+NEEDED: Final = frozenset({"list_queue"})
+"""Lists by which an operator finds out what holds the service up."""
+
+
+def shed_kinds(operations: Iterable[Operation]) -> dict[str, Sheddable]:
+    """The kind of each operation that may be refused, by name; the others are always taken."""
+    return {each.name: kind for each in operations if (kind := _kind(each)) is not None}
+
+
+def _kind(operation: Operation) -> Sheddable | None:
+    if operation.name in STARTS:
+        return "starts"
+    is_list = operation.method == "GET" and get_origin(operation.response) is Page
+    if operation.name in READS or (is_list and operation.name not in NEEDED):
+        return "reads"
+    return None

@@ -1,0 +1,68 @@
+"""Rules of the queue: which of them an instance matches, and what they make of its request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+
+from msgspec import Struct
+
+from tenuto.core.plan import Plan
+from tenuto.expr import ExpressionError, compile_expression
+from tenuto.model.durations import iso
+from tenuto.model.json import JSON
+from tenuto.model.slots import QueueRule
+
+ROOTS = frozenset({"ctx", "workflow"})
+"""What the expression of a rule can name."""
+
+
+class Judged(Struct, frozen=True, kw_only=True):
+    """What rules see of an instance."""
+
+    workflow: str
+    version: int
+    input: JSON
+    priority: int = 0
+    deadline: datetime | None = None
+    correlation_id: str | None = None
+    user: str = ""
+
+    @property
+    def scope(self) -> Mapping[str, JSON]:
+        """The roots of the expression."""
+        return {
+            "ctx": {"input": self.input},
+            "workflow": {
+                "id": self.workflow,
+                "version": self.version,
+                "input": self.input,
+                "instance": {
+                    "priority": self.priority,
+                    "deadline": None if self.deadline is None else iso(self.deadline),
+                    "correlationId": self.correlation_id,
+                    "user": self.user,
+                },
+            },
+        }
+
+
+def matching(rules: Iterable[QueueRule], judged: Judged, plan: Plan) -> list[QueueRule]:
+    """The rules that an instance matches; an expression that fails matches nothing."""
+    scope = judged.scope
+    return [rule for rule in rules if _holds(rule, scope, plan)]
+
+
+def matches(when: str, judged: Judged) -> bool:
+    """Whether an instance matches an expression."""
+    try:
+        return compile_expression(when, roots=ROOTS).truthy(judged.scope)
+    except ExpressionError:
+        return False
+
+
+def _holds(rule: QueueRule, scope: Mapping[str, JSON], plan: Plan) -> bool:
+    try:
+        return plan.expression(rule.when).truthy(scope)
+    except ExpressionError:
+        return False

@@ -1,0 +1,1 @@
+"""Load of a process: readings, the adaptive limit, and the pressure that refuses requests."""

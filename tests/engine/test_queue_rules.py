@@ -1,0 +1,135 @@
+"""A rule of the queue reaches every start, also those that came before processes know it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from tenuto import Tenuto
+from tenuto.model.errors import StoreUnavailable
+from tenuto.model.json import Object
+from tenuto.store.parts.slot_rows import QueueRuleRow
+from tenuto.store.postgres import PostgresStore
+from tests.kit.postgres_database import fresh_database
+from tests.store.postgres_place import let_time_pass
+
+pytestmark = pytest.mark.asyncio
+
+WORK: Object = {"id": "work", "steps": [{"stepId": "a", "type": "TASK", "taskId": "nothing"}]}
+NONE: Object = {"globalMaxConcurrent": 0, "queue": {"order": "priority"}}
+LONG = timedelta(days=3)
+GOLD = "ctx.input.tier === 'gold'"
+
+
+async def opened(stack: AsyncExitStack, store: str | PostgresStore) -> Tenuto:
+    app = Tenuto(store)
+    app.task(name="nothing")(lambda: None)
+    return await stack.enter_async_context(app)
+
+
+async def priorities(app: Tenuto) -> dict[str, int]:
+    return {each.instance_id: each.priority for each in (await app.limits.queue()).items}
+
+
+class Meanwhile:
+    """The verb that saves a rule, with something that happens right after it."""
+
+    def __init__(self, app: Tenuto, by: Sequence[Tenuto], *, is_deadly: bool = False) -> None:
+        self._put = app.engine.store.slots.put_queue_rule
+        self._by = by
+        self._is_deadly = is_deadly
+        self.started: list[str] = []
+
+    async def __call__(self, row: QueueRuleRow, *, most: int) -> bool:
+        for each in self._by:
+            self.started.append((await each.start("work", {"tier": "gold"})).id)
+        is_saved = await self._put(row, most=most)
+        for each in self._by:
+            self.started.append((await each.start("work", {"tier": "gold"})).id)
+        if self._is_deadly:
+            raise StoreUnavailable("the process dies here")
+        return is_saved
+
+
+async def test_a_start_of_any_process_around_the_saving_of_a_rule_is_found_by_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """ "`POST /queue/rules {when (expression over the instance), priority?, hold?}`".
+
+    Once a rule of the queue is answered, it was applied to every instance that waits, and every
+    later start is decided by it, in all processes; `isComplete: false` says that a process has
+    not answered yet, and the rule is applied again once it has.
+    """
+    url = await fresh_database()
+    async with AsyncExitStack() as stack:
+        mine, other = [await opened(stack, url) for _ in range(2)]
+        await mine.deploy(WORK)
+        await mine.limits.set(NONE)
+        await other.engine.limits.look()
+        meanwhile = Meanwhile(mine, [mine, other])
+        monkeypatch.setattr(mine.engine.store.slots, "put_queue_rule", meanwhile)
+        rule = await mine.limits.add_rule(GOLD, priority=7)
+        # The other process has heard of it, and says so, before the rule is answered.
+        later = await other.start("work", {"tier": "gold"})
+        found = await priorities(mine)
+        assert found == dict.fromkeys([*meanwhile.started, later.id], 7)
+        assert rule.is_complete
+        assert rule.matched == 4
+        assert await mine.engine.store.rule_progress.unapplied() == []
+
+
+async def test_a_rule_whose_process_died_before_it_was_applied_is_applied_by_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    url = await fresh_database()
+    async with AsyncExitStack() as stack:
+        other = await opened(stack, url)
+        await other.deploy(WORK)
+        dying = Tenuto(PostgresStore(url, beat_every=timedelta(days=1), dead_after=LONG))
+        dying.task(name="nothing")(lambda: None)
+        await dying.open()
+        await dying.limits.set(NONE)
+        await other.engine.limits.look()
+        meanwhile = Meanwhile(dying, [dying, other], is_deadly=True)
+        monkeypatch.setattr(dying.engine.store.slots, "put_queue_rule", meanwhile)
+        with pytest.raises(StoreUnavailable):
+            await dying.limits.add_rule(GOLD, priority=7)
+        before = await priorities(other)
+        assert [before[id] for id in meanwhile.started[:2]] == [0, 0]
+        await dying.engine.shared.loops.stop()
+        dying.engine.store.abandon()
+        rules = other.engine.queue_rules
+        await other.engine.limits.look()
+        await rules.run_once()
+        await rules.run_once()
+        assert await priorities(other) == dict.fromkeys(meanwhile.started, 7)
+        # Once the process counts as dead, no turn of it can be decided without the rule.
+        await let_time_pass(url, dying.engine.process_id)
+        await other.engine.store.members.claim_orphans(100)
+        assert await rules.run_once() is None
+        assert await other.engine.store.rule_progress.unapplied() == []
+
+
+async def test_a_rule_that_a_file_has_and_no_process_applied_is_applied_at_the_next_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = f"sqlite:///{tmp_path}/t.db"
+    async with AsyncExitStack() as stack:
+        app = await opened(stack, url)
+        await app.deploy(WORK)
+        await app.limits.set(NONE)
+        meanwhile = Meanwhile(app, [app], is_deadly=True)
+        monkeypatch.setattr(app.engine.store.slots, "put_queue_rule", meanwhile)
+        with pytest.raises(StoreUnavailable):
+            await app.limits.add_rule(GOLD, hold=True)
+        items = (await app.limits.queue()).items
+        assert {each.instance_id: each.held for each in items}[meanwhile.started[0]] is False
+    async with AsyncExitStack() as stack:
+        app = await opened(stack, url)
+        while await app.engine.store.rule_progress.unapplied():
+            await app.engine.queue_rules.run_once()
+        assert [each.held for each in (await app.limits.queue()).items] == [True, True]
