@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
+import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Iterator
 from contextlib import aclosing, asynccontextmanager, contextmanager
-from typing import TypeVar
+from types import FrameType
+from typing import NoReturn, TypeVar
 
 T = TypeVar("T")
 
@@ -63,13 +66,15 @@ async def unless(
 
 @contextmanager
 def interruptible() -> Iterator[asyncio.Event]:
-    """An event that Ctrl-C sets; a second Ctrl-C ends the process the hard way."""
+    """An event that Ctrl-C sets; a second Ctrl-C ends the process the hard way, also later."""
     loop = asyncio.get_running_loop()
     stopped = asyncio.Event()
 
     def stop(number: int) -> None:
         stopped.set()
         loop.remove_signal_handler(number)
+        if number == signal.SIGINT:
+            signal.signal(number, _end_at_once)
 
     numbers = (signal.SIGINT, signal.SIGTERM)
     for number in numbers:
@@ -79,3 +84,11 @@ def interruptible() -> Iterator[asyncio.Event]:
     finally:
         for number in numbers:
             loop.remove_signal_handler(number)
+
+
+def _end_at_once(_number: int, _frame: FrameType | None) -> NoReturn:
+    """End without KeyboardInterrupt: raised in a destructor, it is printed, and nothing ends."""
+    if sys.stderr.isatty():
+        # A live view that is cut off has hidden the cursor.
+        os.write(sys.stderr.fileno(), b"\x1b[?25h")
+    os._exit(130)

@@ -155,7 +155,7 @@ class ConfinedProcess:
             self._loop.remove_writer(self._child.writing)
 
     def _await_end(self) -> None:
-        """Wait for its end in the thread that has started it."""
+        """Wait for its end in the thread that has started it, else in another."""
         if self.is_ending:
             return
         self.is_ending = True
@@ -164,7 +164,11 @@ class ConfinedProcess:
             self._writes = False
             self._loop.remove_writer(self._child.writing)
         self._unsent.clear()
-        waited = self._loop.run_in_executor(self._starter, self._wait_for_end)
+        try:
+            waited = self._loop.run_in_executor(self._starter, self._wait_for_end)
+        except RuntimeError:
+            # The pool is closed: this process was being started when its start was cancelled.
+            waited = self._loop.run_in_executor(None, self._wait_for_end)
         waited.add_done_callback(self._gone)
 
     def _wait_for_end(self) -> str:
