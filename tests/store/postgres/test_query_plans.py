@@ -270,6 +270,40 @@ async def test_nothing_walks_a_table_that_grows(filled: str) -> None:
     assert await walks_in(filled) == {}
 
 
+LONG_LINE = f"""
+INSERT INTO tenuto.slots
+SELECT 'i' || n, '', '', 'large', 'd', '[]', NULL, 0, 'queue', 1, 2, n, 0, NULL, n, 'waiting',
+    'global:', NULL FROM generate_series(1, {10 * ROWS}) AS n;
+"""
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("is_analysed", [False, True])
+@pytest.mark.parametrize("mode", ["force_generic_plan", "force_custom_plan"])
+async def test_the_tenants_of_a_long_line_are_found_without_reading_it(
+    opened: Opener, mode: str, *, is_analysed: bool
+) -> None:
+    """Each pass of admission asks for them, while another pass waits for the lock."""
+    url = await fresh_database("tenuto_plans_line")
+    (await opened(url)).abandon()
+    sent = STATEMENTS["tenants_in_line"]
+    async with connected(url) as connection:
+        await connection.execute(LEFT_ALONE + LONG_LINE.join((";", "")))
+        if is_analysed:
+            await connection.execute("ANALYZE tenuto.slots")
+        await connection.execute(f"SET plan_cache_mode = {mode}")
+        await connection.execute(f"PREPARE line AS {sent.sql}")
+        for key in ("", "global:"):
+            explained = f"EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE line ('{key}')"
+            [(answer,)] = await connection.fetch(explained)
+            read = sum(
+                node["Actual Rows"] + node.get("Rows Removed by Filter", 0)
+                for node in nodes(json.loads(answer)[0]["Plan"])
+                if node.get("Relation Name") == "slots"
+            )
+            assert read <= 1, answer
+
+
 BEHIND_WALL = {
     *("access_keys", "audit", "audit_head", "audit_lines", "backlogs", "bulk", "bulks"),
     *("dead_letter", "dead_letters", "definition", "definition_ids", "deliveries_of_event"),

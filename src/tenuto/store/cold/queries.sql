@@ -1114,14 +1114,21 @@ DELETE FROM tenuto.paces WHERE pace_key IN (
 ) RETURNING 1;
 
 -- name: tenants_in_line
--- The tenants with rows that are parked on a limit.
+-- The tenants with rows that are parked on a limit. A range of one key, in the order of the index: with "= :key", or
+-- with min(), PostgreSQL may read every row that waits.
 WITH RECURSIVE line (tenant) AS (
-    SELECT min(slot.tenant) FROM tenuto.slots AS slot
-    WHERE slot.state = 'waiting' AND slot.blocked_on = :key
+    SELECT (
+        SELECT slot.tenant FROM tenuto.slots AS slot
+        WHERE slot.state = 'waiting' AND slot.blocked_on >= :key AND slot.blocked_on <= :key
+        ORDER BY slot.blocked_on, slot.tenant LIMIT 1
+    )
     UNION ALL
     SELECT (
-        SELECT min(slot.tenant) FROM tenuto.slots AS slot
-        WHERE slot.state = 'waiting' AND slot.blocked_on = :key AND slot.tenant > line.tenant
+        SELECT slot.tenant FROM tenuto.slots AS slot
+        WHERE
+            slot.state = 'waiting' AND (slot.blocked_on, slot.tenant) > (:key, line.tenant)
+            AND slot.blocked_on <= :key
+        ORDER BY slot.blocked_on, slot.tenant LIMIT 1
     )
     FROM line WHERE line.tenant IS NOT NULL
 )
