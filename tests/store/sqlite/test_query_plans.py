@@ -111,6 +111,31 @@ def test_no_query_walks_a_table_that_grows(session: Session, query: Query) -> No
         assert "AUTOMATIC" not in line, line
 
 
+def test_the_tenants_of_a_long_line_are_found_without_reading_it(session: Session) -> None:
+    """Each pass of admission asks for them, and a plan does not show how far an index is read."""
+    connection = session.connection
+    connection.execute("PRAGMA foreign_keys = off")
+    connection.execute(
+        "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 20000)"
+        " INSERT INTO slots (instance_id, node, iteration, tenant, definition_id, keys, own_limit,"
+        " on_full, number, rank_class, rank, priority, asked_at, state, blocked_on) SELECT"
+        " 'i' || n, '', '', 'large', 'd', '[]', 0, 'queue', 1, 2, n, 0, n, 'waiting', 'global:'"
+        " FROM n"
+    )
+    for key, tenants in (("", []), ("global:", [("large",)])):
+        steps = 0
+
+        def step() -> bool:
+            nonlocal steps
+            steps += 1
+            return False
+
+        connection.set_progress_handler(step, 1)
+        assert list(connection.execute(QUERIES["tenants_in_line"].sql, {"key": key})) == tenants
+        connection.set_progress_handler(None)
+        assert steps < 500
+
+
 def test_a_walk_would_be_seen(session: Session) -> None:
     """The test above is not vacuous."""
     walk = Query(Named("walk", "All.", "SELECT * FROM events WHERE payload = ?;"))

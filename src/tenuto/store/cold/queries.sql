@@ -1113,28 +1113,6 @@ DELETE FROM tenuto.paces WHERE pace_key IN (
     WHERE kept_until < :now AND next_at IS NULL ORDER BY kept_until LIMIT :limit
 ) RETURNING 1;
 
--- name: tenants_in_line
--- The tenants with rows that are parked on a limit. A range of one key, in the order of the index: with "= :key", or
--- with min(), PostgreSQL may read every row that waits.
-WITH RECURSIVE line (tenant) AS (
-    SELECT (
-        SELECT slot.tenant FROM tenuto.slots AS slot
-        WHERE slot.state = 'waiting' AND slot.blocked_on >= :key AND slot.blocked_on <= :key
-        ORDER BY slot.blocked_on, slot.tenant LIMIT 1
-    )
-    UNION ALL
-    SELECT (
-        SELECT slot.tenant FROM tenuto.slots AS slot
-        WHERE
-            slot.state = 'waiting' AND (slot.blocked_on, slot.tenant) > (:key, line.tenant)
-            AND slot.blocked_on <= :key
-        ORDER BY slot.blocked_on, slot.tenant LIMIT 1
-    )
-    FROM line WHERE line.tenant IS NOT NULL
-)
-
-SELECT tenant FROM line WHERE tenant IS NOT NULL;
-
 -- name: slots_in_line
 -- The rows of a tenant that are parked on a limit, in their order.
 SELECT {slot_columns} FROM tenuto.slots

@@ -3995,6 +3995,28 @@ WHERE
     slot.instance_id = moved.instance_id AND slot.node = '' AND slot.iteration = ''
     AND slot.state || '' = 'settling';
 
+-- name: tenants_in_line
+-- The tenants with rows that are parked on a limit. A range of one key, in the order of the index: with "= :key", or
+-- with min(), PostgreSQL may read every row that waits.
+WITH RECURSIVE line (tenant) AS (
+    SELECT (
+        SELECT slot.tenant FROM tenuto.slots AS slot
+        WHERE slot.state = 'waiting' AND slot.blocked_on >= :key AND slot.blocked_on <= :key
+        ORDER BY slot.blocked_on, slot.tenant LIMIT 1
+    )
+    UNION ALL
+    SELECT (
+        SELECT slot.tenant FROM tenuto.slots AS slot
+        WHERE
+            slot.state = 'waiting' AND (slot.blocked_on, slot.tenant) > (:key, line.tenant)
+            AND slot.blocked_on <= :key
+        ORDER BY slot.blocked_on, slot.tenant LIMIT 1
+    )
+    FROM line WHERE line.tenant IS NOT NULL
+)
+
+SELECT tenant FROM line WHERE tenant IS NOT NULL;
+
 -- name: keys_waited_for
 -- Those of these limits on which a row is parked.
 SELECT wanted.key FROM unnest(:keys::text[]) AS wanted (key)

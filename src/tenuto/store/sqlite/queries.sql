@@ -2427,6 +2427,21 @@ WHERE
 -- Delete what a pass has taken back.
 DELETE FROM slots_freed WHERE number IN (SELECT value FROM json_each(:numbers));
 
+-- name: tenants_in_line
+-- The tenants with rows that are parked on a limit.
+WITH RECURSIVE line (tenant) AS (
+    SELECT min(slot.tenant) FROM slots AS slot
+    WHERE slot.state = 'waiting' AND slot.blocked_on = :key
+    UNION ALL
+    SELECT (
+        SELECT min(slot.tenant) FROM slots AS slot
+        WHERE slot.state = 'waiting' AND slot.blocked_on = :key AND slot.tenant > line.tenant
+    )
+    FROM line WHERE line.tenant IS NOT NULL
+)
+
+SELECT tenant FROM line WHERE tenant IS NOT NULL;
+
 -- name: keys_waited_for
 -- Those of these limits on which a row is parked.
 SELECT wanted.value FROM json_each(:keys) AS wanted
