@@ -9,6 +9,7 @@ import pytest
 
 from tenuto import Overloaded, Settings, StoreUnavailable, Tenuto
 from tenuto.engine.bounds import Bounds
+from tenuto.engine.limits.free_slots import FreeSlots
 from tenuto.engine.membership.takeover import Takeover
 from tenuto.engine.turns.batch import Batch
 from tenuto.engine.turns.fair_queue import FairQueue
@@ -517,8 +518,15 @@ async def test_a_tenant_is_at_work_for_some_turns_only_and_few_are_remembered() 
     assert not sharing.has_light_beside({"storm"})
 
 
-async def test_a_turn_of_a_backlog_begins_the_rest_of_its_tenant_with_its_commit() -> None:
-    """Else the other lane would take a turn of it meanwhile."""
+@pytest.mark.parametrize("is_full", [False, True])
+async def test_a_turn_of_a_backlog_begins_the_rest_of_its_tenant_with_its_commit(
+    monkeypatch: pytest.MonkeyPatch, *, is_full: bool
+) -> None:
+    """Else the other lane would take a turn of it meanwhile.
+
+    There is no rest while the service is full: others wait for the slots of the backlog.
+    """
+    monkeypatch.setattr(FreeSlots, "is_service_full", is_full)
     resting: list[set[str]] = []
 
     class Noting(ScriptedStore):
@@ -539,7 +547,7 @@ async def test_a_turn_of_a_backlog_begins_the_rest_of_its_tenant_with_its_commit
             *(quiet.start("short", None) for _ in range(2)),
         )
         await at_rest(app)
-    assert {"storm"} in resting
+    assert ({"storm"} in resting) is not is_full
     assert {"quiet"} not in resting
 
 

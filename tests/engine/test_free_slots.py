@@ -41,6 +41,31 @@ async def slots_of(instance: Instance) -> list[JSON]:
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize("url", STORES)
+async def test_the_service_is_full_while_its_limit_is_reached(url: str, tmp_path: Path) -> None:
+    release = asyncio.Event()
+    async with Tenuto(url.format(tmp_path)) as app:
+
+        @app.task
+        async def work() -> None:
+            await release.wait()
+
+        free = app.engine.turns.free
+        await app.deploy({**ONE, "options": {}})
+        found = []
+        started = [await app.start("one", {"n": 0})]
+        found.append(free.is_service_full)
+        await app.limits.set({"globalMaxConcurrent": 2})
+        for n in (1, 2, 3):
+            started.append(await app.start("one", {"n": n}))
+            found.append(free.is_service_full)
+        release.set()
+        for each in started:
+            await each.result(60)
+    assert found == [False, False, True, True], "the first one has begun before there was a limit"
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("url", STORES)
 async def test_a_start_that_finds_room_runs_with_its_first_turn(url: str, tmp_path: Path) -> None:
     async with Tenuto(url.format(tmp_path)) as app:
 

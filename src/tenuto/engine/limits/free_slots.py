@@ -28,6 +28,14 @@ class FreeSlots:
         self._held: dict[SlotKey, tuple[str, ...]] = {}
         """Slots that were taken by turns of this process: the limits that they count for."""
 
+    @property
+    def is_service_full(self) -> bool:
+        """Whether the limit of the whole service has no room, as far as is known."""
+        limit = self._limits.limits.of(GLOBAL)
+        if limit is None:
+            return False
+        return GLOBAL in self._closed or self._taken.get(GLOBAL, 0) >= limit
+
     def take(self, slot: Counted | SlotRow) -> bool:
         """Whether there is room, as far as is known; then it counts as taken."""
         taken = self._taken

@@ -157,6 +157,11 @@ class Drafter:
         return len(due)
 
     @property
+    def is_service_full(self) -> bool:
+        """Whether the limit of the whole service has no room, as far as is known."""
+        return self._free is not None and self._free.is_service_full
+
+    @property
     def has_work(self) -> bool:
         """Whether a turn is due without any request."""
         return bool(self._due)

@@ -210,13 +210,15 @@ class Lane:
         """While others are at work, tenants with many inputs, steps or bytes have half of the time.
 
         An instance of another tenant has several turns, and waits for one of theirs at most. They
-        rest from now on, so that no other lane takes a turn of theirs meanwhile.
+        rest from now on, so that no other lane takes a turn of theirs meanwhile. A backlog does not
+        rest while the limit of the service has no room: the slots that it holds are what others
+        wait for, and the limit bounds the backlog.
         """
         sharing, backlogs = self._intake.sharing, self._intake.backlogs
         tenants = {draft.held.tenant for draft in drafts if draft.is_costly}
         tenants |= {each.event.tenant for each in batch.events if each.is_large}
         tenants |= {each.match.tenant for each in batch.matches if each.is_large}
-        if backlogs and sharing.has_light_beside(backlogs):
+        if backlogs and sharing.has_light_beside(backlogs) and not self._drafter.is_service_full:
             tenants |= backlogs - {""}
         if tenants:
             self._rested = sharing.rest(tenants)

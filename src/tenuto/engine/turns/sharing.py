@@ -4,6 +4,7 @@ While they are, turns are small, and one lane at a time works on the backlog of 
 commits turns one after the other, so that a tenant with little to do would otherwise wait for the
 backlog in each of the lanes. While a tenant without a backlog is at work, those with one rest after
 each turn for as long as it took: an instance has several turns, and would otherwise wait each time.
+They do not rest while the limit of the service has no room, since others wait for their slots.
 """
 
 from __future__ import annotations
