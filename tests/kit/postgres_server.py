@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.util import find_spec
@@ -120,12 +120,18 @@ class PostgresServer:
             self.process = None
 
     def kill(self) -> None:
-        """SIGKILL, to the server and to each of its processes."""
+        """SIGKILL, to the server and to each of its processes; returns when all have ended."""
         if self.process is not None:
             with suppress(ProcessLookupError):
-                os.killpg(self.process.pid, signal.SIGKILL)
+                # Each process is in a session of its own. A server that is stopped starts no more.
+                os.kill(self.process.pid, signal.SIGSTOP)
+            children = _children(self.process.pid)
+            for pid in (self.process.pid, *children):
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
             self.process.wait(_PATIENCE)
             self.process = None
+            _wait_until_ended(children)
             # What was killed has left its shared memory and its pid file to its successor.
             _wait_until_free(self.port)
 
@@ -259,6 +265,26 @@ def _free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def _children(pid: int) -> list[int]:
+    with suppress(OSError):
+        return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return []
+
+
+def _wait_until_ended(pids: Iterable[int]) -> None:
+    deadline = time.monotonic() + _PATIENCE
+    for pid in pids:
+        while _is_alive(pid) and time.monotonic() < deadline:
+            time.sleep(0.002)
+
+
+def _is_alive(pid: int) -> bool:
+    """A process that has ended may be there until its parent looks."""
+    with suppress(OSError):
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text("utf-8")
+    return False
 
 
 def _wait_until_free(port: int) -> None:
