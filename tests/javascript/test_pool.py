@@ -137,11 +137,13 @@ async def test_a_killed_process_fails_its_call_and_no_other() -> None:
     async with sandbox() as box:
         held = asyncio.ensure_future(box.run(HOLDS, fetch=gate.fetch, limits=PATIENT))
         await until(lambda: gate.held == 1)
-        for pid in box.pids:
+        killed = set(box.pids)
+        for pid in killed:
             os.kill(pid, signal.SIGSEGV)
         found = failure(await held)
         assert (found.code, found.retryable) == ("PROCESS_DIED", True)
         assert found.message == "the process that ran the code has ended: signal SIGSEGV"
+        await until(lambda: killed.isdisjoint(box.pids))
         assert value(await box.run("return 1", limits=PATIENT)) == 1
 
 
