@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from tenuto import Tenuto
+from tenuto.engine.turns.sharing import Sharing
 from tenuto.model.errors import StoreUnavailable
 from tenuto.model.json import Object
 from tenuto.store.errors import CommitUnknown, DataRefused
@@ -101,3 +102,11 @@ async def until_waiting(app: Tenuto, count: int, step: str = "wait") -> None:
     await until(app, holds)
     await every_wait_has_looked_back(app)
     await at_rest(app)
+
+
+def beside_another() -> Sharing:
+    """As it is while a tenant with little to do is at work beside another."""
+    sharing = Sharing()
+    sharing.begin()
+    sharing.weighed(["quiet"], ())
+    return sharing

@@ -10,12 +10,14 @@ import pytest
 from tenuto import Tenuto
 from tenuto.engine.events import slices
 from tenuto.engine.events.slices import Slices
+from tenuto.engine.turns.sharing import Sharing
 from tenuto.expr import Steps
 from tenuto.model.errors import StoreUnavailable
 from tenuto.model.json import Object
 from tenuto.ports import SystemClock
 from tenuto.store.memory import MemoryDisk, MemoryStore
 from tests.access.hand_clock import HandClock
+from tests.engine.situations import beside_another
 from tests.kit.turns import turns
 
 pytestmark = pytest.mark.asyncio
@@ -104,8 +106,8 @@ async def test_only_one_of_many_goes_on_in_a_turn_of_the_loop() -> None:
     assert (done, most) == (200, 1)
 
 
-@pytest.mark.parametrize(("is_shared", "rests"), [(False, [0, 0]), (True, [0.001, 0.005])])
-async def test_matching_rests_as_long_as_its_slices_take_while_several_tenants_are_at_work(
+@pytest.mark.parametrize(("is_shared", "rests"), [(False, [0, 0]), (True, [0.003, 0.02])])
+async def test_matching_rests_after_its_slices_while_another_tenant_is_at_work(
     *, is_shared: bool, rests: list[float]
 ) -> None:
     slept: list[float] = []
@@ -115,7 +117,7 @@ async def test_matching_rests_as_long_as_its_slices_take_while_several_tenants_a
             slept.append(round(seconds, 6))
 
     clock = Noting()
-    shared = Slices(clock, lambda: is_shared)
+    shared = Slices(clock, beside_another() if is_shared else Sharing())
     for took in (0.001, 1.0):
         clock.move(took)
         await shared.after(Steps())

@@ -15,7 +15,14 @@ from tenuto.engine.turns.batch import Batch
 from tenuto.engine.turns.fair_queue import FairQueue
 from tenuto.engine.turns.intake import Intake
 from tenuto.engine.turns.requests import EventRequest, Request, TakenOver
-from tenuto.engine.turns.sharing import LIGHT_TURNS, MOST_LIGHT, Sharing
+from tenuto.engine.turns.sharing import (
+    LATELY,
+    LIGHT_SECONDS,
+    LONGEST_REST,
+    MOST_LIGHT,
+    REST_TIMES,
+    Sharing,
+)
 from tenuto.model.events import Event
 from tenuto.model.inputs import CancelAsked
 from tenuto.model.json import JSON, Object
@@ -507,26 +514,81 @@ async def test_tenants_that_all_have_backlogs_do_not_rest() -> None:
     assert not sharing.has_light_beside(one.backlogs)
 
 
-async def test_a_tenant_is_at_work_for_some_turns_only_and_few_are_remembered() -> None:
-    sharing = Sharing()
+async def test_a_tenant_is_at_work_for_a_moment_only_and_few_are_remembered() -> None:
+    now = 5.0
+    sharing = Sharing(lambda: now)
     sharing.weighed([f"t{number}" for number in range(3 * MOST_LIGHT)], ())
     assert len(sharing._light) == MOST_LIGHT
-    for _ in range(LIGHT_TURNS):
-        sharing.saw(["storm"])
+    now += 0.9 * LIGHT_SECONDS
     assert sharing.has_light_beside({"storm"})
-    sharing.saw(["storm"])
+    now += 0.2 * LIGHT_SECONDS
     assert not sharing.has_light_beside({"storm"})
 
 
-@pytest.mark.parametrize("is_full", [False, True])
-async def test_a_turn_of_a_backlog_begins_the_rest_of_its_tenant_with_its_commit(
-    monkeypatch: pytest.MonkeyPatch, *, is_full: bool
-) -> None:
-    """Else the other lane would take a turn of it meanwhile.
+async def test_large_work_rests_only_while_a_tenant_with_little_to_do_is_at_work() -> None:
+    now = 5.0
+    sharing = Sharing(lambda: now)
+    sharing.weighed(["quiet"], ())
+    assert sharing.rest_after(1e-3) == 0, "the tenant is alone"
+    sharing.begin()
+    assert sharing.rest_after(1e-3) == REST_TIMES * 1e-3
+    assert sharing.rest_after(1e-3, 2e-3) == 2e-3
+    assert sharing.rest_after(9.0) == LONGEST_REST
+    now += 1.1 * LIGHT_SECONDS
+    assert sharing.rest_after(1e-3) == 0
+    sharing.weighed((), ["storm"])
+    assert sharing.rest_after(1e-3) == 0, "all tenants have backlogs"
+    sharing.weighed(["quiet"], ())
+    sharing.end()
+    assert sharing.rest_after(1e-3) == 0, "the engine stops"
 
-    There is no rest while the service is full: others wait for the slots of the backlog.
-    """
-    monkeypatch.setattr(FreeSlots, "is_service_full", is_full)
+
+async def test_that_another_tenant_was_at_work_counts_for_a_second() -> None:
+    now = 5.0
+    sharing = Sharing(lambda: now)
+    sharing.saw(["storm"])
+    seen = [sharing.was_shared_lately]
+    for _ in range(2):
+        sharing.saw(["quiet"])
+        seen.append(sharing.was_shared_lately)
+    now += LATELY
+    assert [*seen, sharing.was_shared_lately] == [False, True, True, False]
+
+
+async def test_a_lane_takes_no_turn_for_inputs_of_a_tenant_that_rests() -> None:
+    """Each of them wakes it up: with empty turns it would keep the event loop from all others."""
+    turns = 0
+    app = Tenuto(ScriptedStore(lanes=1))
+
+    @app.task
+    async def work() -> None:
+        return None
+
+    async with app:
+        storm = EngineWorkspace(app.engine, app.bulk_runner, tenant="storm")
+        await storm.deploy(draw("w", w=task()) | {"id": "short"})
+        await at_rest(app)
+        [intake] = app.engine.turns.intakes
+        take = intake.take
+
+        def counted() -> Batch:
+            nonlocal turns
+            turns += 1
+            return take()
+
+        intake.take = counted  # type: ignore[method-assign]
+        rested = app.engine.shared.sharing.rest(["storm"])
+        starting = [asyncio.ensure_future(storm.start("short", None)) for _ in range(20)]
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert turns == 0
+        rested()
+        await asyncio.gather(*starting)
+        assert turns > 0
+
+
+async def test_a_turn_of_a_backlog_begins_the_rest_of_its_tenant_with_its_commit() -> None:
+    """Else the other lane would take a turn of it meanwhile."""
     resting: list[set[str]] = []
 
     class Noting(ScriptedStore):
@@ -547,8 +609,59 @@ async def test_a_turn_of_a_backlog_begins_the_rest_of_its_tenant_with_its_commit
             *(quiet.start("short", None) for _ in range(2)),
         )
         await at_rest(app)
-    assert ({"storm"} in resting) is not is_full
+    assert {"storm"} in resting
     assert {"quiet"} not in resting
+
+
+@pytest.mark.parametrize("is_full", [False, True])
+async def test_a_backlog_of_results_does_not_rest_while_the_service_is_full(
+    monkeypatch: pytest.MonkeyPatch, *, is_full: bool
+) -> None:
+    """Others wait for the slots of its instances; starts and events hold none, and rest."""
+    monkeypatch.setattr(FreeSlots, "is_service_full", is_full)
+    resting: list[set[str]] = []
+    begun = 0
+    go = asyncio.Event()
+
+    class Noting(ScriptedStore):
+        async def on_turns_commit(self, call: Call) -> object:
+            if go.is_set():
+                resting.append(set(app.engine.shared.sharing.resting))
+            return await call()
+
+    app = Tenuto(Noting(lanes=1), settings=Settings(bounds=Bounds(turn_share=2)))
+
+    @app.task
+    async def work() -> None:
+        nonlocal begun
+        begun += 1
+        if begun == 42:
+            go.set()
+        await go.wait()
+
+    async with app:
+        storm, quiet = (
+            EngineWorkspace(app.engine, app.bulk_runner, tenant=name) for name in ("storm", "quiet")
+        )
+        for each in (storm, quiet):
+            await each.deploy(draw("w", w=task()) | {"id": "short"})
+        await asyncio.gather(
+            *(storm.start("short", None) for _ in range(40)),
+            *(quiet.start("short", None) for _ in range(2)),
+        )
+        await at_rest(app)
+    assert len(resting) > 5
+    assert ({"storm"} in resting) is not is_full
+
+
+async def test_a_backlog_of_starts_is_told_apart_from_one_of_results() -> None:
+    _, one, _ = shared_lanes()
+    report(one, "storm", 50)
+    for number in range(50):
+        one.ask(Request(f"flood-{number}", TakenOver(), tenant="flood"))
+    one.take()
+    assert one.backlogs == {"storm", "flood"}
+    assert one.new_backlogs == {"flood"}
 
 
 def published(tenant: str, number: int, *, is_large: bool) -> EventRequest:

@@ -18,11 +18,13 @@ from tenuto.definition.schema_work import SchemaWork
 from tenuto.engine.definitions import large_documents, start_checks
 from tenuto.engine.definitions.large_documents import LARGE, LargeDocuments, is_small
 from tenuto.engine.events import event_intake
+from tenuto.engine.turns.sharing import Sharing
 from tenuto.model.errors import Overloaded, Problem
 from tenuto.model.json import JSON, Object, json_problem
 from tenuto.model.large_json import decode
 from tenuto.model.pauses import PACE, between_parts
 from tenuto.store.memory import MemoryDisk, MemoryStore
+from tests.engine.situations import beside_another
 
 
 @pytest.mark.asyncio
@@ -216,7 +218,7 @@ async def test_documents_of_a_tenant_rest_between_each_other_while_several_tenan
     read = partial(documents.read, 1, lambda: None)
     await asyncio.gather(*(read(tenant="a") for _ in range(3)))
     assert rests == []
-    documents.is_shared = lambda: True
+    documents.sharing = beside_another()
     await asyncio.gather(*(read(tenant="a") for _ in range(3)))
     assert len(rests) == 2
     await asyncio.gather(*(read(tenant=each) for each in "abc"))
@@ -281,12 +283,13 @@ def test_long_work_has_many_places_where_it_may_pause(
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize("is_shared", [True, False])
-async def test_a_thread_rests_as_long_as_its_parts_take_while_several_tenants_are_at_work(
+async def test_a_thread_rests_after_its_parts_while_another_tenant_is_at_work(
     is_shared: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at, rests, loop = 0.0, list[float](), asyncio.get_running_loop()
     documents = LargeDocuments(0)
-    documents.is_shared = lambda: is_shared
+    if is_shared:
+        documents.sharing = beside_another()
 
     def work() -> None:
         nonlocal at
@@ -298,7 +301,17 @@ async def test_a_thread_rests_as_long_as_its_parts_take_while_several_tenants_ar
     monkeypatch.setattr(large_documents, "_rest", lambda seconds: rests.append(seconds * 1e3))
     await documents.read(1, work)
     between_parts()
-    assert rests == ([pytest.approx(1.5), pytest.approx(3), 5] if is_shared else [])
+    assert rests == ([pytest.approx(4.5), pytest.approx(9), 20] if is_shared else [])
+
+
+@pytest.mark.asyncio
+async def test_a_tenant_that_only_has_documents_checked_makes_the_service_a_shared_one() -> None:
+    documents = LargeDocuments(0)
+    documents.sharing = sharing = Sharing()
+    sharing.saw(["quiet"])
+    assert not sharing.is_shared
+    await documents.read(1, lambda: None, tenant="storm")
+    assert sharing.is_shared
 
 
 @pytest.mark.asyncio

@@ -7,8 +7,10 @@ import asyncio
 import pytest
 
 from tenuto.engine.outbox.pace import Pace
+from tenuto.engine.turns.sharing import Sharing
 from tenuto.model.errors import StoreUnavailable
 from tests.access.hand_clock import HandClock
+from tests.engine.situations import beside_another
 
 pytestmark = pytest.mark.asyncio
 
@@ -18,7 +20,7 @@ class Writes:
 
     def __init__(self, *, is_shared: bool) -> None:
         self.clock = HandClock()
-        self.pace = Pace(self.clock, lambda: is_shared)
+        self.pace = Pace(self.clock, beside_another() if is_shared else Sharing())
         self.begun = 0
         self._ends: list[asyncio.Event] = []
         self._tasks: list[asyncio.Task[None]] = []
@@ -59,11 +61,11 @@ async def test_one_write_follows_the_other_at_once_while_a_tenant_is_alone() -> 
     assert writes.begun == 2
 
 
-async def test_a_write_rests_as_long_as_the_one_before_took_while_tenants_share() -> None:
+async def test_a_write_rests_three_times_as_long_as_the_one_before_took_beside_another() -> None:
     writes = Writes(is_shared=True)
     writes.ask_for(2)
     await writes.end_first_after(0.02)
-    assert [await writes.begun_after(each) for each in (0, 0.019, 0.002)] == [1, 1, 2]
+    assert [await writes.begun_after(each) for each in (0, 0.059, 0.002)] == [1, 1, 2]
 
 
 async def test_a_slow_store_makes_no_long_rests() -> None:
@@ -75,7 +77,7 @@ async def test_a_slow_store_makes_no_long_rests() -> None:
 
 async def test_a_write_that_fails_lets_the_next_one_begin() -> None:
     clock = HandClock()
-    pace = Pace(clock, lambda: True)
+    pace = Pace(clock, beside_another())
 
     async def refused() -> None:
         raise StoreUnavailable("gone")

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from tenuto import InvalidDefinition, TenutoError, http, javascript, query, task, workflow
+from tenuto import InvalidDefinition, TenutoError, http, javascript, query, workflow
 from tenuto.definition import compile_definition
 from tenuto.model.json import JSON, Object
 from tenuto.python_form.json_values import Code
 from tenuto.python_form.references import paths_in
+from tenuto.tasks import Registry
 from tenuto.testing import Engine
 
 CODE = "return {total: ctx.rows[0].price * input.n}"
@@ -115,7 +116,8 @@ def test_the_nodes_of_all_spellings_are_the_same() -> None:
         assert {node.id: node.config for node in compile_definition(other).graph.nodes} == made
 
 
-@task
+# In a registry of its own: engines of other tests would know this task, and run it.
+@Registry().task
 def work(given: Any = None) -> Any:  # noqa: ANN401
     return given
 

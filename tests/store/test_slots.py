@@ -11,6 +11,7 @@ from unittest.mock import patch
 import msgspec
 import pytest
 
+from tenuto.model.durations import epoch_ms
 from tenuto.model.inputs import Admitted, CancelAsked
 from tenuto.store.parts.slot_rows import (
     MOST_EXAMINED,
@@ -191,6 +192,59 @@ async def test_tenants_take_turns_by_their_weight(store: Store) -> None:
     await admit(store)
     left = [len(await store.slots.waiting(tenant)) for tenant in "ab"]
     assert left == [39, 28], "one of each three is of the tenant with half the weight"
+
+
+async def pass_keeping(store: Store, at: int = 0) -> Admission:
+    return await store.slots.admit(moment(at), keeps_slots=True)
+
+
+async def test_some_slots_of_the_service_are_kept_for_tenants_that_had_none_of_the_newest(
+    store: Store,
+) -> None:
+    """A tenant with a long queue holds not all of them: others would wait for its instances."""
+    await limit(store, globalMaxConcurrent=17)
+    await ask(store, *(asked(f"long {n:02}", at=n, tenant="long") for n in range(30)))
+    made = await pass_keeping(store)
+    assert len(await holders(store, "long")) == 15
+    assert made.is_done
+    await ask(store, asked("a1", at=40, tenant="a"), asked("a2", at=41, tenant="a"))
+    await ask(store, asked("b1", at=42, tenant="b"), asked("c1", at=43, tenant="c"))
+    await pass_keeping(store)
+    held = [await holders(store, tenant) for tenant in ("a", "b", "c")]
+    assert held == [["a1"], ["b1"], []], "one each, and never more than the limit"
+    assert len(await holders(store, "long")) == 15
+    await give_back(store, "long 00")
+    await pass_keeping(store)
+    assert await holders(store, "c") == ["c1"]
+    assert len(await holders(store, "long")) == 14
+
+
+async def test_what_was_kept_is_granted_by_the_next_pass_that_keeps_nothing(store: Store) -> None:
+    """Its moment is set, and a row says that there is work, should the process die before that."""
+    await limit(store, globalMaxConcurrent=16)
+    await ask(store, *(asked(f"i{n:02}", at=n) for n in range(20)))
+    made = await pass_keeping(store, at=10_000)
+    assert len(await holders(store)) == 14
+    assert made.next_at == epoch_ms(moment(12_000))
+    assert (await pass_keeping(store, at=10_500)).next_at == made.next_at
+    assert (await store.slots.mark()).has_work
+    assert len(await admit(store)) == 16
+    assert not (await store.slots.mark()).has_work
+    assert (await store.slots.admit(NOON)).next_at is None
+
+
+async def test_a_small_limit_keeps_no_slot(store: Store) -> None:
+    await limit(store, globalMaxConcurrent=7)
+    await ask(store, *(asked(f"i{n:02}", at=n) for n in range(20)))
+    assert (await pass_keeping(store)).next_at is None
+    assert len(await holders(store)) == 7
+
+
+async def test_slots_of_other_limits_are_not_kept(store: Store) -> None:
+    await limit(store, tenantLimits={"*": 16})
+    await ask(store, *(asked(f"i{n:02}", at=n) for n in range(20)))
+    await pass_keeping(store)
+    assert len(await holders(store)) == 16
 
 
 @pytest.mark.parametrize("rank_class", [WOKEN, PROMOTED])

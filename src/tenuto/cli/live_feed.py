@@ -6,12 +6,15 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Iterator
-from contextlib import aclosing, asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from types import FrameType
 from typing import NoReturn, TypeVar
 
 T = TypeVar("T")
+
+_also_killed: list[Callable[[], None]] = []
+"""Kill processes that Ctrl-C does not reach."""
 
 
 @asynccontextmanager
@@ -66,7 +69,7 @@ async def unless(
 
 @contextmanager
 def interruptible() -> Iterator[asyncio.Event]:
-    """An event that Ctrl-C sets; a second Ctrl-C ends the process the hard way, also later."""
+    """An event that Ctrl-C sets; a second one ends the process at once, even after this context."""
     loop = asyncio.get_running_loop()
     stopped = asyncio.Event()
 
@@ -86,9 +89,19 @@ def interruptible() -> Iterator[asyncio.Event]:
             loop.remove_signal_handler(number)
 
 
+def kill_at_second_interrupt(kill: Callable[[], None]) -> None:
+    """Call this when a second Ctrl-C ends this process: that one is in a session of its own."""
+    _also_killed.append(kill)
+
+
 def _end_at_once(_number: int, _frame: FrameType | None) -> NoReturn:
     """End without KeyboardInterrupt: raised in a destructor, it is printed, and nothing ends."""
-    if sys.stderr.isatty():
-        # A live view that is cut off has hidden the cursor.
-        os.write(sys.stderr.fileno(), b"\x1b[?25h")
-    os._exit(130)
+    try:
+        for kill in _also_killed:
+            with suppress(OSError):
+                kill()
+        if sys.stderr.isatty():
+            # A live view that is cut off has hidden the cursor.
+            os.write(sys.stderr.fileno(), b"\x1b[?25h")
+    finally:
+        os._exit(130)

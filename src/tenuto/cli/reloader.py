@@ -21,7 +21,7 @@ from tenuto.api.server import bind, url_of
 from tenuto.cli import exits
 from tenuto.cli.dev_hints import say_where
 from tenuto.cli.file_names import FILES
-from tenuto.cli.live_feed import interruptible
+from tenuto.cli.live_feed import interruptible, kill_at_second_interrupt
 from tenuto.cli.python_files import named
 from tenuto.cli.served_address import kept_announced, reachable
 from tenuto.cli.unserved_files import unserved
@@ -193,6 +193,7 @@ async def _started(wish: Reloading, stopped: asyncio.Event, *more: str) -> Async
         )
     finally:
         os.close(told)
+    kill_at_second_interrupt(process.kill)
     try:
         yield Started(process, ready, stopped)
     finally:

@@ -44,6 +44,8 @@ class Bounds(Struct, frozen=True, kw_only=True):
     """The most starts and commands that may wait, and the most events."""
     turn_messages: int = 1_000
     """The most mailbox messages that matchings write in one turn."""
+    shared_messages: int = 50
+    """The same while several tenants are at work: each of them waits for the writes of others."""
     look_back_page: int = 500
     """The most events that a wait reads at once."""
     recovery_batch: int = 500

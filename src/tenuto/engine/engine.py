@@ -124,7 +124,7 @@ class Engine:
         )
         self.usage = Usage(shared)
         self.definitions = Definitions(shared, self.usage.admit_document)
-        self.definitions.plans.share(lambda: shared.sharing.is_shared)
+        self.definitions.plans.share(shared.sharing)
         self.quarantine = Quarantine(
             store=store, clock=clock, notes=notes or NoNotes(), spawn=shared.background.spawn
         )

@@ -40,7 +40,7 @@ class Shared:
         self.outage = Outage(clock)
         self.loops = Loops(clock, self.outage, died)
         self.background = BackgroundTasks()
-        self.sharing = Sharing()
+        self.sharing = Sharing(clock.ticks)
         self.outbox_hint = asyncio.Event()
         """Set when there may be notifications, or new subscribers."""
         self.offers = self.is_offered if settings.unknown_tasks == "wait" else None

@@ -110,15 +110,18 @@ class Starting:
     async def begin_many(self, asked: Sequence[Start]) -> list[Answer | TenutoError]:
         """Start several at once; a refused start gives an error at its place."""
         begun: list[asyncio.Task[Answer | TenutoError]] = []
-        sharing = self._engine.shared.sharing
+        sharing, clock = self._engine.shared.sharing, self._engine.clock
         try:
             while len(begun) < len(asked):
                 # Batches take turns, and requests of other clients have theirs in between.
                 async with sharing.batches:
                     count = _SHARED if sharing.is_shared else _AT_ONCE
                     some = asked[len(begun) : len(begun) + count]
+                    began = clock.ticks()
                     begun += [asyncio.create_task(self._begin_if_possible(each)) for each in some]
-                    await self._engine.clock.sleep(0)
+                    await clock.sleep(0)
+                    if rest := sharing.rest_after(clock.ticks() - began):
+                        await clock.sleep(rest)
             return await asyncio.gather(*begun)
         except BaseException:
             for task in begun:

@@ -39,9 +39,11 @@ def loop_config(draft: Draft) -> Document:  # noqa: C901 - one arm for each sett
         config["onItemError"] = pick(choices, ["continue", "continue", "fail"])
     if draft.taste.races and chance(choices, 25):
         number = between(choices, 1, 2)
-        config["enough"] = pick(
-            choices, [number, f"ctx.results.length >= {number}", *_enough_by_others(draft)]
-        )
+        by_results = f"ctx.results.length >= {number}"
+        config["enough"] = pick(choices, [number, by_results, *_enough_by_others(draft)])
+        if config["enough"] == number and _is_short_of(config, number):
+            # More than a literal source has is warned of.
+            config["enough"] = by_results
         if chance(choices, 50):
             config["cancelRest"] = True
     if draft.taste.waits and config.get("mode") == "parallel" and chance(choices, 25):
@@ -55,6 +57,11 @@ def loop_config(draft: Draft) -> Document:  # noqa: C901 - one arm for each sett
     elif chance(choices, 15):
         config["onError"] = [{"codes": ["OUT", "LOOP_SOURCE"], "handle": "oops"}]
     return config
+
+
+def _is_short_of(config: Document, number: int) -> bool:
+    source = config.get("source")
+    return isinstance(source, list) and len(source) < number
 
 
 def may_take_arrivals(draft: Draft, config: Document, edges: int) -> None:

@@ -272,8 +272,9 @@ async def test_nothing_walks_a_table_that_grows(filled: str) -> None:
 
 LONG_LINE = f"""
 INSERT INTO tenuto.slots
-SELECT 'i' || n, '', '', 'large', 'd', '[]', NULL, 0, 'queue', 1, 2, n, 0, NULL, n, 'waiting',
-    'global:', NULL FROM generate_series(1, {10 * ROWS}) AS n;
+SELECT 'i' || n, '', '', CASE n WHEN 1 THEN 'a' WHEN 2 THEN 'z' ELSE 'large' END, 'd', '[]', NULL,
+    0, 'queue', 1, 2, n, 0, NULL, n, 'waiting',
+    'global', NULL FROM generate_series(1, {10 * ROWS}) AS n;
 """
 
 
@@ -288,20 +289,22 @@ async def test_the_tenants_of_a_long_line_are_found_without_reading_it(
     (await opened(url)).abandon()
     sent = STATEMENTS["tenants_in_line"]
     async with connected(url) as connection:
-        await connection.execute(LEFT_ALONE + LONG_LINE.join((";", "")))
+        await connection.execute(f"{LEFT_ALONE};{LONG_LINE}")
         if is_analysed:
             await connection.execute("ANALYZE tenuto.slots")
         await connection.execute(f"SET plan_cache_mode = {mode}")
         await connection.execute(f"PREPARE line AS {sent.sql}")
-        for key in ("", "global:"):
+        for key in ("", "global"):
             explained = f"EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE line ('{key}')"
             [(answer,)] = await connection.fetch(explained)
             read = sum(
-                node["Actual Rows"] + node.get("Rows Removed by Filter", 0)
+                node["Actual Loops"] * (node["Actual Rows"] + node.get("Rows Removed by Filter", 0))
                 for node in nodes(json.loads(answer)[0]["Plan"])
                 if node.get("Relation Name") == "slots"
             )
-            assert read <= 1, answer
+            assert read <= 5, answer
+            tenants = [row[0] for row in await connection.fetch(f"EXECUTE line ('{key}')")]
+            assert tenants == (["a", "large", "z"] if key else [])
 
 
 BEHIND_WALL = {

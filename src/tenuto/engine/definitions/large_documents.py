@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeAlias, TypeVar
 
 from tenuto.engine.bounds import DEFAULT_BOUNDS
 from tenuto.engine.turns.fair_queue import FairQueue
+from tenuto.engine.turns.sharing import Sharing
 from tenuto.model.errors import Overloaded
 from tenuto.model.pauses import PACE
 from tenuto.tasks.collector import collect_young
@@ -28,10 +29,8 @@ _SWITCH_SECONDS = 0.00001
 
 _PART_SECONDS = 0.001
 """For so long at least a thread works between two pauses."""
-_LONGEST_PAUSE = 0.005
+_LONGEST_PAUSE = 0.02
 
-_LONGEST_REST = 0.1
-"""Seconds between two documents of a tenant, while several are at work."""
 _COLLECT_SECONDS = 0.01
 """How often what a thread makes is looked through for garbage: little at a time."""
 
@@ -54,8 +53,8 @@ class LargeDocuments:
         self._large = large
         self._is_busy = False
         self._waiting: FairQueue[_Waiter] = FairQueue(lambda waiter: waiter.tenant)
-        self.is_shared: Callable[[], bool] = lambda: False
-        """Whether several tenants are at work: then the documents of one have half of the time."""
+        self.sharing = Sharing()
+        """Says how long the documents of a tenant rest while others are at work."""
         self._jobs: SimpleQueue[_Job | None] | None = None
         """Those of the thread, which ends when no document waits: each start of one takes time."""
 
@@ -66,6 +65,8 @@ class LargeDocuments:
         if size < self._large:
             return work()
         await self._turn_of(tenant, may_refuse=may_refuse)
+        # What is only checked comes to no lane.
+        self.sharing.saw((tenant,))
         return await self._in_thread(work, tenant)
 
     async def aside(self, work: Callable[[], Made], *, tenant: str = "") -> Made:
@@ -123,9 +124,10 @@ class LargeDocuments:
 
         def ended(made: Made | None, error: BaseException | None) -> None:
             collecting.end()
-            if self._waiting and self._waiting.first.tenant == tenant and self.is_shared():
+            rest = self.sharing.rest_after(loop.time() - began)
+            if rest and self._waiting and self._waiting.first.tenant == tenant:
                 # The thread takes the interpreter from everything else.
-                loop.call_later(min(loop.time() - began, _LONGEST_REST), self._give_turn)
+                loop.call_later(rest, self._give_turn)
             else:
                 self._give_turn()
             if future.done():
@@ -137,7 +139,7 @@ class LargeDocuments:
 
         def run() -> bool:
             made, error = None, None
-            PACE.set(_Pace(loop.time, self.is_shared).pause)
+            PACE.set(_Pace(loop.time, self.sharing).pause)
             try:
                 made = work()
             except BaseException as raised:  # noqa: BLE001 - it is raised where the result is awaited
@@ -177,20 +179,20 @@ def _work(jobs: SimpleQueue[_Job | None]) -> None:
 
 
 class _Pace:
-    """Lets the work of a thread rest for as long as each part of it took, while tenants share."""
+    """Lets the work of a thread rest after each part of it, while others are at work."""
 
-    def __init__(self, ticks: Callable[[], float], is_shared: Callable[[], bool]) -> None:
+    def __init__(self, ticks: Callable[[], float], sharing: Sharing) -> None:
         """`ticks` tells the time in seconds, to any thread."""
         self._ticks = ticks
-        self._is_shared = is_shared
+        self._sharing = sharing
         self._began = ticks()
 
     def pause(self) -> None:
         took = self._ticks() - self._began
         if took < _PART_SECONDS:
             return
-        if self._is_shared():
-            _rest(min(took, _LONGEST_PAUSE))
+        if rest := self._sharing.rest_after(took, _LONGEST_PAUSE):
+            _rest(rest)
         self._began = self._ticks()
 
 

@@ -35,6 +35,7 @@ from tenuto.engine.test_runs.mocks import (
     refuse_bad_mocks,
     with_mocks,
 )
+from tenuto.engine.turns.sharing import Sharing
 from tenuto.model.errors import Conflict, InvalidDefinition, NotFound, Problem
 from tenuto.model.graph import Definition
 from tenuto.model.json import JSON
@@ -144,9 +145,9 @@ class Plans:
         """Checks bodies, inputs and payloads without blocking the loop; none takes long."""
         self.inputs = InputChecks(self.values)
 
-    def share(self, is_shared: Callable[[], bool]) -> None:
-        """`is_shared`: whether several tenants are at work, which the threads make way for."""
-        self._large.is_shared = self.values.is_shared = is_shared
+    def share(self, sharing: Sharing) -> None:
+        """Let the threads make way for other tenants that are at work."""
+        self._large.sharing = self.values.sharing = sharing
 
     async def get(self, tenant: str, id: str, version: int | None = None) -> Deployed:
         """A version; without a number the newest. NotFound when there is none."""

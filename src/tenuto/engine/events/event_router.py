@@ -96,7 +96,8 @@ class EventRouter:
         self._send = send
         self._is_guest = shared.settings.is_guest
         """Whether this engine is a guest: then other processes deliver its mailbox messages."""
-        self._most = shared.settings.bounds.turn_messages
+        self._bounds = shared.settings.bounds
+        self._sharing = shared.sharing
         self._large = shared.settings.bounds.large_document
         self._store = shared.store
         self._clock = shared.clock
@@ -172,13 +173,13 @@ class EventRouter:
             if targets is None or self._is_guest:
                 others.append(self._match_one(each, fitting))
             else:
-                parts = parts_of(each.event, targets, self._most)
+                parts = parts_of(each.event, targets, self._most_messages)
                 part = next(parts)
                 if not part.match.is_done:
                     others.append(self._match_one(each, fitting))
                     continue
                 settled = partial(self._recorded, each, part, recording)
-                pending = PendingMatch(part.match, settled, self._is_large(each.event))
+                pending = PendingMatch(part.match, settled, self._is_large(each.event, part.match))
                 self._intake_of(each.event.id).store_match(pending)
                 recording.begun()
         outcomes = await asyncio.gather(*others, return_exceptions=True)
@@ -247,7 +248,7 @@ class EventRouter:
                 log.warning(
                     "event=%s does not start definition=%s: %s", event.id, start.node, start.reason
                 )
-        for match, messages in parts_of(event, targets, self._most):
+        for match, messages in parts_of(event, targets, self._most_messages):
             if self._is_guest:
                 # The process that writes a turn delivers the turn's messages, and a guest delivers
                 # none. So the messages are sent before the match is recorded; if the matching is
@@ -255,12 +256,21 @@ class EventRouter:
                 await self._store.mailbox.send(match.mail)
                 await self._record(msgspec.structs.replace(match, mail=()))
                 continue
-            await self._record(match, is_large=self._is_large(event))
+            await self._record(match, is_large=self._is_large(event, match))
             for message in messages:
                 self._send(message, match.tenant)
         return match
 
-    def _is_large(self, event: Event) -> bool:
+    @property
+    def _most_messages(self) -> int:
+        """How many are written at once."""
+        bounds = self._bounds
+        return bounds.shared_messages if self._sharing.is_shared else bounds.turn_messages
+
+    def _is_large(self, event: Event, match: MatchWrite | None = None) -> bool:
+        """Whether an event, or a part of its matching, has a turn of its own, and then a rest."""
+        if match is not None and len(match.mail) >= self._bounds.shared_messages:
+            return True
         return not is_small(event.payload, self._large)
 
     def _record(self, match: MatchWrite, *, is_large: bool = False) -> asyncio.Future[None]:

@@ -36,7 +36,7 @@ class Events:
     ) -> None:
         """`send` hands a durable mailbox message over to an instance of this process."""
         self._shared = shared
-        self.slices = slices = Slices(shared.clock, lambda: shared.sharing.is_shared)
+        self.slices = slices = Slices(shared.clock, shared.sharing)
         triggers = Triggers(
             plans=definitions.plans,
             loader=turns.loader,

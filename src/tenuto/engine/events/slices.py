@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 
+from tenuto.engine.turns.sharing import Sharing
 from tenuto.expr import Steps
 from tenuto.ports import Clock
 
 STEPS = 5_000
 """The steps of a slice: about a millisecond."""
-_LONGEST_REST = 0.005
-"""Seconds between two slices, while several tenants are at work."""
+_LONGEST_REST = 0.02
+"""Seconds between two slices, while others are at work."""
 
 
 class Slices:
     """One slice at a time, however many events are being matched: others wait for one at most.
 
-    While several tenants are at work matching has half of the time: an instance is advanced in many
+    While others are at work matching has a quarter of the time: an instance is advanced in many
     rounds of the event loop, and would wait for a slice in each.
     """
 
-    def __init__(self, clock: Clock, is_shared: Callable[[], bool] = lambda: False) -> None:
-        """`is_shared`: whether several tenants are at work."""
+    def __init__(self, clock: Clock, sharing: Sharing | None = None) -> None:
         self._clock = clock
-        self._is_shared = is_shared
+        self._sharing = sharing or Sharing()
         self._turn = asyncio.Lock()
         self._began = clock.ticks()
         self._is_ended = False
@@ -40,5 +39,5 @@ class Slices:
             if self._is_ended:
                 raise asyncio.CancelledError
             took = self._clock.ticks() - self._began
-            await self._clock.sleep(min(took, _LONGEST_REST) if self._is_shared() else 0)
+            await self._clock.sleep(self._sharing.rest_after(took, _LONGEST_REST))
             self._began = self._clock.ticks()

@@ -153,7 +153,10 @@ class Admissions:
                 return soon if then is None else min(soon, then)
         self._released = 0
         now, process_id = self._shared.clock.now(), self._process_id()
-        admission = await self._store.slots.admit(now, process_id=process_id)
+        keeps_slots = self._shared.sharing.was_shared_lately
+        admission = await self._store.slots.admit(
+            now, process_id=process_id, keeps_slots=keeps_slots
+        )
         self._follow(admission)
         if admission.changes != self._limits.changes:
             await self._limits.read()
@@ -172,6 +175,7 @@ class Admissions:
     def _follow(self, admission: Admission) -> None:
         self._passed_at = self._shared.clock.ticks()
         self._free.counted(admission.counts)
+        self._free.keep(admission.kept, admission.behind)
         self.granted += admission.granted
         for kind, milliseconds in admission.waits:
             self.waits.setdefault(kind, Histogram(WAITS)).add(milliseconds / 1_000)

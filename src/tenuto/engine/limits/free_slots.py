@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from tenuto.engine.limits.known_limits import KnownLimits
 from tenuto.engine.turns.slot_rows import Counted
 from tenuto.model.slots import GLOBAL
+from tenuto.store.parts.admission import KEPT_PART
 from tenuto.store.parts.slot_rows import NO_LIMIT, WOKEN, KnownRoom, SlotKey, SlotRow
 
 MOST_KNOWN = 100_000
@@ -25,26 +26,51 @@ class FreeSlots:
         self._taken: dict[str, int] = {}
         self._closed: set[str] = set()
         """Limits that had no room, or that rows wait for, until a pass finds otherwise."""
+        self._waited_for: set[str] = set()
+        """Limits that rows waited for in the newest pass of this process that counted them."""
         self._held: dict[SlotKey, tuple[str, ...]] = {}
         """Slots that were taken by turns of this process: the limits that they count for."""
+        self._kept = 0
+        """How many slots of the service are kept for tenants with no rows that wait for it."""
+        self._behind: set[str] = set()
+        """The limits of the others, and of those that have taken one since."""
 
     @property
     def is_service_full(self) -> bool:
-        """Whether the limit of the whole service has no room, as far as is known."""
+        """Whether the limit of the service has no room and keeps none, as far as is known."""
         limit = self._limits.limits.of(GLOBAL)
-        if limit is None:
+        if limit is None or limit >= KEPT_PART:
             return False
-        return GLOBAL in self._closed or self._taken.get(GLOBAL, 0) >= limit
+        is_reached = self._taken.get(GLOBAL, 0) >= limit
+        # What is in force of an adaptive limit, a pass alone knows.
+        return GLOBAL in self._waited_for or (is_reached and not self._limits.limits.is_adaptive)
 
     def take(self, slot: Counted | SlotRow) -> bool:
         """Whether there is room, as far as is known; then it counts as taken."""
         taken = self._taken
+        is_kept = False
         for key in slot.keys:
             if key in self._closed or taken.get(key, 0) >= self._limit(key, slot):
-                return False
+                if key != GLOBAL or not self._is_kept_for(slot):
+                    return False
+                is_kept = True
+        if is_kept:
+            self._kept -= 1
+            self._behind.update(key for key in slot.keys if key != GLOBAL)
         for key in slot.keys:
             taken[key] = taken.get(key, 0) + 1
         return True
+
+    def _is_kept_for(self, slot: Counted | SlotRow) -> bool:
+        return self._kept > 0 and self._behind.isdisjoint(slot.keys)
+
+    def keep(self, kept: int, behind: Iterable[str]) -> None:
+        """A pass has kept so many slots of the service for tenants whose limits are not `behind`.
+
+        Each takes one at most, until the next pass.
+        """
+        self._kept = kept
+        self._behind = set(behind)
 
     def full_for(self, slot: SlotRow) -> str:
         """The limit that a request is parked on; empty: a pass has to look at it.
@@ -77,7 +103,8 @@ class FreeSlots:
             if key != GLOBAL or not self._limits.limits.is_adaptive:
                 # The limit of a key may differ between two versions of a definition.
                 parked_on[key] = max(self._limit(key, slot), parked_on.get(key, 0))
-        return KnownRoom(self._limits.changes, limits, parked_on)
+        is_kept = GLOBAL in limits and GLOBAL in self._closed
+        return KnownRoom(self._limits.changes, limits, parked_on, is_kept=is_kept)
 
     def won(self, slots: Iterable[SlotRow], given_back: Iterable[SlotKey]) -> None:
         """A turn has taken these slots, and given back those."""
@@ -93,6 +120,7 @@ class FreeSlots:
 
     def refused(self, slots: Iterable[SlotRow]) -> None:
         """There was no room: ask for these, and let a pass find out."""
+        self._kept = 0
         for slot in slots:
             self._closed.update(slot.keys)
 
@@ -102,11 +130,14 @@ class FreeSlots:
             self._taken.clear()
             self._held.clear()
             self._closed.clear()
+            self._waited_for.clear()
         for key, taken in counts.items():
             if taken == NO_LIMIT:
                 self._closed.add(key)
+                self._waited_for.add(key)
             else:
                 self._closed.discard(key)
+                self._waited_for.discard(key)
                 self._taken[key] = taken
 
     def _limit(self, key: str, slot: Counted | SlotRow) -> int:

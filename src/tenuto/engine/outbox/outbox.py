@@ -68,7 +68,7 @@ class Outbox:
         `publish` puts an event into the inbox.
         """
         store, clock, settings = shared.store, shared.clock, shared.settings
-        pace = Pace(clock, lambda: shared.sharing.is_shared)
+        pace = Pace(clock, shared.sharing)
         deliverer = None
         if sender is not None:
             deliverer = Deliverer(

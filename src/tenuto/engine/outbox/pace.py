@@ -10,36 +10,33 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+from tenuto.engine.turns.sharing import Sharing
 from tenuto.ports import Clock
 
 T = TypeVar("T")
-
-_LONGEST_REST = 0.1
-"""Seconds: a slow store is no fault of a tenant."""
 
 
 class Pace:
     """One for all writes of an outbox."""
 
-    def __init__(self, clock: Clock, is_shared: Callable[[], bool] = lambda: False) -> None:
-        """`is_shared`: whether several tenants are at work."""
+    def __init__(self, clock: Clock, sharing: Sharing | None = None) -> None:
         self._clock = clock
-        self._is_shared = is_shared
+        self._sharing = sharing or Sharing()
         self._writing = asyncio.Lock()
 
     @property
     def is_shared(self) -> bool:
-        return self._is_shared()
+        return self._sharing.is_shared
 
     async def write(self, write: Callable[[], Awaitable[T]]) -> T:
-        """The result of a write, as soon as there is one; the next rests as long as this took."""
+        """The result of a write, as soon as there is one; then there is a rest."""
         await self._writing.acquire()
         began = self._clock.ticks()
         try:
             return await write()
         finally:
-            seconds = min(self._clock.ticks() - began, _LONGEST_REST)
-            if seconds > 0 and self.is_shared:
+            seconds = self._sharing.rest_after(self._clock.ticks() - began)
+            if seconds > 0:
                 self._clock.call_later(seconds, self._writing.release)
             else:
                 self._writing.release()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from itertools import islice
 from typing import TypeAlias
@@ -57,6 +57,8 @@ class Intake:
         """The same for bytes of the log."""
         self.backlogs: frozenset[str] = frozenset()
         """The tenants with a backlog in the turn that was taken last, while tenants share."""
+        self.new_backlogs: frozenset[str] = frozenset()
+        """Those of them with more than results, timers and mail in it."""
         self._most_waiting = bounds.waiting
         self._tenant_of = tenant_of
         self._finish: FairQueue[Request] = FairQueue(self._tenant_of_request)
@@ -226,7 +228,7 @@ class Intake:
         is_left = self.sharing.is_left_to_another(self)
         if not (resting or is_left):
             return not self.is_empty
-        heavy = self._with_more_than(self._bounds.turn_share) if is_left else frozenset[str]()
+        heavy = self._heavy_in(self._queues) if is_left else frozenset[str]()
         return any(
             tenant not in resting and tenant not in heavy
             for queue in self._queues
@@ -240,7 +242,7 @@ class Intake:
         backlog alone, and every one while another lane works on a backlog.
         """
         self.turn_over.clear()
-        self.backlogs = frozenset()
+        self.backlogs = self.new_backlogs = frozenset()
         if self._suspects:
             return self._suspects.popleft()
         batch = self._chosen()
@@ -266,7 +268,8 @@ class Intake:
         self._is_turn_of_backlog = not self._is_turn_of_backlog
         if light and not self._is_turn_of_backlog:
             return self._taken_without(heavy)
-        self.backlogs = heavy
+        _, *new = self._queues
+        self.backlogs, self.new_backlogs = heavy, self._heavy_in(new)
         return self._taken()
 
     def _taken_without(self, heavy: frozenset[str]) -> Batch:
@@ -277,15 +280,16 @@ class Intake:
 
     def _weighed(self) -> tuple[frozenset[str], frozenset[str]]:
         """The tenants with a backlog, and some of those without one that have something to do."""
-        heavy = self._with_more_than(self._bounds.turn_share)
+        heavy = self._heavy_in(self._queues)
         seen = {tenant for queue in self._queues for tenant in islice(queue.tenants, MOST_LIGHT)}
         light = frozenset(seen - heavy - {""})
         self.sharing.weighed(light, heavy)
         return heavy, light
 
-    def _with_more_than(self, most: int) -> frozenset[str]:
-        """The tenants with more inputs than that in one of the queues."""
-        return frozenset(tenant for queue in self._queues for tenant in queue.more_than(most))
+    def _heavy_in(self, queues: Iterable[_Queue]) -> frozenset[str]:
+        """The tenants with a backlog in one of these queues."""
+        most = self._bounds.turn_share
+        return frozenset(tenant for queue in queues for tenant in queue.more_than(most))
 
     def turn_ended(self) -> None:
         """The turn that was taken last is over."""

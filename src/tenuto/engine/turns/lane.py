@@ -20,6 +20,7 @@ from tenuto.engine.turns.draft import Draft
 from tenuto.engine.turns.drafter import Drafter
 from tenuto.engine.turns.intake import Intake
 from tenuto.engine.turns.requests import Answer, EventRequest, Request
+from tenuto.engine.turns.sharing import LONGEST_REST, REST_TIMES
 from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError, may_be_written
 from tenuto.model.failure import NOT_STORABLE, Failure
 from tenuto.model.inputs import EventMatched, TaskFailed, TaskSucceeded
@@ -32,8 +33,6 @@ from tenuto.store.protocol import Store
 log = logging.getLogger("tenuto.lane")
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 5.0
-_LONGEST_REST = 0.1
-"""Seconds that a tenant with a backlog or costly inputs rests: a slow store is no fault of it."""
 
 
 class Process(Protocol):
@@ -116,7 +115,8 @@ class Lane:
     async def run(self) -> None:
         """Take turns until cancelled."""
         while True:
-            if not (self._intake.has_turn or self._drafter.has_work):
+            # Inputs of tenants that rest wake it up, too.
+            while not (self._intake.has_turn or self._drafter.has_work):
                 if not self._is_available:
                     self._outage.rests(self._name)
                 await self._intake.sleep()
@@ -140,7 +140,7 @@ class Lane:
             self._intake.turn_ended()
             if self._rested is not None:
                 rested, self._rested = self._rested, None
-                seconds = min(self._clock.ticks() - began, _LONGEST_REST)
+                seconds = min(REST_TIMES * (self._clock.ticks() - began), LONGEST_REST)
                 if seconds > 0:
                     self._clock.call_later(seconds, rested)
                 else:
@@ -207,19 +207,20 @@ class Lane:
             self._process.admitted(result.admission)
 
     def _let_rest(self, drafts: Sequence[Draft], batch: Batch) -> None:
-        """While others are at work, tenants with many inputs, steps or bytes have half of the time.
+        """While others are at work, tenants with many inputs, steps or bytes have a quarter of it.
 
         An instance of another tenant has several turns, and waits for one of theirs at most. They
-        rest from now on, so that no other lane takes a turn of theirs meanwhile. A backlog does not
-        rest while the limit of the service has no room: the slots that it holds are what others
-        wait for, and the limit bounds the backlog.
+        rest from now on, so that no other lane takes a turn of theirs meanwhile. A backlog of
+        results does not rest while the limit of the service has no room and keeps none for others:
+        it is of instances whose slots others wait for, and that limit bounds it.
         """
         sharing, backlogs = self._intake.sharing, self._intake.backlogs
+        resting = self._intake.new_backlogs if self._drafter.is_service_full else backlogs
         tenants = {draft.held.tenant for draft in drafts if draft.is_costly}
         tenants |= {each.event.tenant for each in batch.events if each.is_large}
         tenants |= {each.match.tenant for each in batch.matches if each.is_large}
-        if backlogs and sharing.has_light_beside(backlogs) and not self._drafter.is_service_full:
-            tenants |= backlogs - {""}
+        if resting and sharing.has_light_beside(backlogs):
+            tenants |= resting - {""}
         if tenants:
             self._rested = sharing.rest(tenants)
 
@@ -238,6 +239,7 @@ class Lane:
             looked_back=tuple(pending.key for pending in batch.looked_back),
             slots=self._drafter.room(writes),
             admits=True,
+            keeps_slots=self._intake.sharing.was_shared_lately,
         )
 
     async def _commit(self, turn: Turn) -> TurnResult:

@@ -3,20 +3,28 @@
 While they are, turns are small, and one lane at a time works on the backlog of a tenant. The store
 commits turns one after the other, so that a tenant with little to do would otherwise wait for the
 backlog in each of the lanes. While a tenant without a backlog is at work, those with one rest after
-each turn for as long as it took: an instance has several turns, and would otherwise wait each time.
-They do not rest while the limit of the service has no room, since others wait for their slots.
+each turn for three times as long as it took: an instance has several turns, and many rounds of the
+event loop, and would otherwise wait each time. Other work that input can make large rests in the
+same way (`rest_after`): batches of starts, matching, the outbox, checks of large values.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import deque
 from collections.abc import Callable, Collection, Iterable
 
+REST_TIMES = 3
+"""Large work rests so many times as long as it took, and has a quarter of the time."""
+LONGEST_REST = 0.1
+"""Seconds: a slow store is no fault of a tenant."""
+LIGHT_SECONDS = 0.05
+"""For so long after its last input a tenant without a backlog counts as at work."""
+LATELY = 1.0
+"""Seconds after which it no longer counts that another tenant was at work, for slots."""
 SHARED_TURNS = 1_000
 """After so many turns of one tenant alone its turns are large again."""
-LIGHT_TURNS = 100
-"""For so many turns a tenant without a backlog counts as at work."""
 MOST_LIGHT = 8
 """So many of these tenants are remembered; the newest ones."""
 
@@ -24,7 +32,9 @@ MOST_LIGHT = 8
 class Sharing:
     """One for all lanes of a process."""
 
-    def __init__(self) -> None:
+    def __init__(self, ticks: Callable[[], float] = lambda: 0.0) -> None:
+        """`ticks` tells the time in seconds, to any thread."""
+        self._ticks = ticks
         self._newest_tenant = ""
         self._turns_left = 0
         """For how many turns it counts that another tenant was at work."""
@@ -38,11 +48,12 @@ class Sharing:
         """Tenants of which nothing is taken for a moment, since their turns take long; and the
         number of the rest of each."""
         self._waiting: deque[tuple[object, Callable[[], None]]] = deque()
-        self._turns = 0
         self.batches = asyncio.Lock()
         """Held by the batch of starts some of which begin."""
-        self._light: dict[str, int] = {}
-        """Tenants without a backlog, and the last turn in which each had something to do."""
+        self._light: dict[str, float] = {}
+        """Tenants without a backlog, and when each last had something to do."""
+        self._light_at = self._shared_at = -math.inf
+        """When one of them had, and when there was another tenant."""
 
     def join(self, wake_up: Callable[[], None]) -> None:
         """There is another lane."""
@@ -71,6 +82,18 @@ class Sharing:
     def begin(self) -> None:
         """Count as shared from now on."""
         self._turns_left = SHARED_TURNS
+        self._shared_at = self._ticks()
+
+    @property
+    def was_shared_lately(self) -> bool:
+        """Whether another tenant was at work within the last second."""
+        return self._ticks() - self._shared_at < LATELY
+
+    def rest_after(self, seconds: float, longest: float = LONGEST_REST) -> float:
+        """How long work rests that took so long; 0 where no tenant with little to do is at work."""
+        if not self.is_shared or self._ticks() - self._light_at > LIGHT_SECONDS:
+            return 0.0
+        return min(REST_TIMES * seconds, longest)
 
     def end(self) -> None:
         """Take large turns without rests: the engine stops, and what waits is written soon."""
@@ -82,7 +105,6 @@ class Sharing:
     def saw(self, tenants: Iterable[str]) -> None:
         """These tenants have something to do in the next turn of a lane."""
         self._turns_left -= self._turns_left > 0
-        self._turns += 1
         for tenant in tenants:
             if tenant and tenant != self._newest_tenant:
                 if self._newest_tenant:
@@ -93,16 +115,17 @@ class Sharing:
         """These tenants have something to do: without a backlog, or with one."""
         for tenant in heavy:
             self._light.pop(tenant, None)
+        now = self._ticks()
         for tenant in light:
             self._light.pop(tenant, None)
-            self._light[tenant] = self._turns
+            self._light[tenant] = self._light_at = now
         while len(self._light) > MOST_LIGHT:
             del self._light[next(iter(self._light))]
 
     def has_light_beside(self, tenants: Collection[str]) -> bool:
         """Whether a tenant without a backlog is at work, other than these."""
-        since = self._turns - LIGHT_TURNS
-        return any(turn >= since and each not in tenants for each, turn in self._light.items())
+        since = self._ticks() - LIGHT_SECONDS
+        return any(at >= since and each not in tenants for each, at in self._light.items())
 
     def may_work_off(self, lane: object, wake_up: Callable[[], None]) -> bool:
         """Whether a lane may take a part of a backlog; if not, it is woken up when it may."""

@@ -98,7 +98,7 @@ class MemoryTurns(MemoryPart):
         most = pass_due(session, won) if turn.admits else None
         if not most:
             return most is not None, None
-        made = Pass(turn.at, most, is_short=True)
+        made = Pass(turn.at, most, is_short=True, keeps_slots=turn.keeps_slots)
         return True, MemoryRowPort(self._context).driven(session, made.script())
 
     async def load(

@@ -15,7 +15,7 @@ from msgspec import UNSET
 
 from tenuto.model.durations import epoch_ms, from_epoch_ms
 from tenuto.model.inputs import Admitted, CancelAsked
-from tenuto.model.slots import GLOBAL, NO_DEADLINE_MS, RATE, ConcurrencyConfig
+from tenuto.model.slots import GLOBAL, NO_DEADLINE_MS, RATE, ConcurrencyConfig, tenant_key
 from tenuto.store.cold.port import Ask, Insert, Row, Script, Together, Value
 from tenuto.store.cold.rows import records_of
 from tenuto.store.parts.limits import Limits
@@ -39,6 +39,10 @@ MOST_RANKED = 500
 """The most waiting rows that are put into another order at once."""
 TURN = 1_000
 """How far a grant moves a tenant of weight 1 back, among tenants that take turns."""
+KEPT_PART = 8
+"""While others are at work, this part of the slots of the service is kept for tenants that have not
+had the newest ones: a tenant with a long queue does not hold all of them."""
+_KEPT_MS = 1_000
 _PAGE = 100
 _FEW = 10
 """Rows of the first page of a line whose limit its rows have."""
@@ -120,15 +124,27 @@ class Pass:
     """One pass of admission: reads, decides and writes under the lock."""
 
     def __init__(
-        self, now: datetime, most: int, *, process_id: str | None = None, is_short: bool = False
+        self,
+        now: datetime,
+        most: int,
+        *,
+        process_id: str | None = None,
+        is_short: bool = False,
+        keeps_slots: bool = False,
     ) -> None:
         """`most`: how many waiting rows it looks at; a short one puts none into another order.
 
         `process_id`: who hands over grants of instances without an owner; None: any process.
+        `keeps_slots`: some of the service are kept for tenants that had none of the newest ones.
         """
         self._now = now
         self._process_id = process_id
         self._is_short = is_short
+        self._keeps_slots = keeps_slots
+        self._has_kept = False
+        """Whether a row waits only because of that."""
+        self._behind: frozenset[str] = frozenset()
+        """The limits of the tenants with rows that were looked at."""
         self._most = most
         self._counts: dict[str, int] = {}
         self._before: dict[str, tuple[int, bool]] = {}
@@ -175,15 +191,22 @@ class Pass:
         if self._lines and self._limits.is_global:
             yield from self._count({turn_key(each.tenant) for each in self._lines})
         self._read = {line.key for line in self._lines}
+        self._behind = frozenset(tenant_key(line.tenant) for line in self._lines)
         is_done = yield from self._serve()
         yield from self._end_deadlocks()
         owners = yield from self._write([number for number, _, _ in freed])
-        if self._withdrawn or not is_done:
-            left = set() if is_done else {line.key for line in self._lines if line.key}
+        left = set() if is_done else {line.key for line in self._lines if line.key}
+        if self._has_kept:
+            left.add(GLOBAL)
+        if self._withdrawn or left or not is_done:
             keys = _encode(sorted(self._withdrawn | left)).decode()
             yield Ask("free_again", {"keys": keys})
         if (yield from self._rates_followed(due, is_done=is_done)):
             [(next_at,)] = yield Ask("next_pace", {})
+        if self._has_kept:
+            # To the second, or each pass would move it.
+            again = (epoch_ms(self._now) // _KEPT_MS + 2) * _KEPT_MS
+            next_at = again if next_at is None else min(next_at, again)
         more = not (is_done and is_ranked and is_settled) or len(freed) == self._most
         return self._admission(owners, changes=changes, next_at=next_at, is_done=not more)
 
@@ -194,6 +217,7 @@ class Pass:
             key: NO_LIMIT if key in self._waited_for else count
             for key, count in self._counts.items()
         }
+        kept = (self._limits.of(GLOBAL) or 0) - self._counts[GLOBAL] if self._has_kept else 0
         return Admission(
             is_done=is_done,
             has_mail=bool(self._ended),
@@ -212,6 +236,8 @@ class Pass:
                 for slot, (id, granted) in zip(self._granted, self._messages(), strict=True)
             ),
             next_at=next_at,
+            kept=max(kept, 0),
+            behind=self._behind if kept > 0 else frozenset(),
             waits=self._waits(),
         )
 
@@ -398,7 +424,17 @@ class Pass:
 
     def _is_full(self, key: str, slot: Slot) -> bool:
         limit = slot.own_limit if key == slot.own_key else self._limits.of(key)
-        return limit is not None and self._counts[key] >= limit
+        if limit is None or self._counts[key] >= limit:
+            return limit is not None
+        if key != GLOBAL or not self._keeps_slots or not self._is_ahead(slot.tenant):
+            return False
+        is_kept = self._counts[key] >= limit - limit // KEPT_PART
+        self._has_kept = self._has_kept or is_kept
+        return is_kept
+
+    def _is_ahead(self, tenant: str) -> bool:
+        """Whether a tenant has had the newest slot, or its turn is as late as if it had."""
+        return self._counts[turn_key(tenant)] > self._counts.get(turn_key(""), 0)
 
     def _grant(self, slot: Slot) -> None:
         self._granted.append(slot)

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from tenuto.model.durations import epoch_ms
 from tenuto.model.inputs import Admitted
-from tenuto.model.slots import OnFull, Paced
+from tenuto.model.slots import GLOBAL, OnFull, Paced
 from tenuto.store.cold.port import Row
 from tenuto.store.parts.paces import begun_within, read_pace
 
@@ -99,6 +99,8 @@ class KnownRoom(NamedTuple):
     """By key; a key that is not among them has no limit."""
     parked_on: Mapping[str, int] = MappingProxyType({})
     """Those that rows of the turn are parked on, where they follow from the changes alone."""
+    is_kept: bool = False
+    """Whether the slots of the service are kept ones: rows may wait for that limit."""
 
     def lacks(self, wanted: Mapping[str, int], counts: Mapping[str, Row]) -> bool:
         """Whether one of these keys has no room for so many more, or rows wait for it.
@@ -107,9 +109,15 @@ class KnownRoom(NamedTuple):
         """
         for key, amount in wanted.items():
             taken, is_waited_for = counts.get(key, (0, 0))
-            if is_waited_for or taken + amount > self.limits.get(key, NO_LIMIT):
+            if is_waited_for and not self.passes(key):
+                return True
+            if taken + amount > self.limits.get(key, NO_LIMIT):
                 return True
         return False
+
+    def passes(self, key: str) -> bool:
+        """Whether a slot of a limit is taken though rows wait for it."""
+        return self.is_kept and key == GLOBAL
 
 
 def slot_columns(slot: SlotRow, *, is_taken: bool = False) -> tuple[str | int | None, ...]:
@@ -214,6 +222,10 @@ class Admission(NamedTuple):
     grants: tuple[Grant, ...] = ()
     next_at: int | None = None
     """When there is something to do again, though nothing is given back."""
+    kept: int = 0
+    """How many slots of the service are free though rows wait, for tenants that have none there."""
+    behind: frozenset[str] = frozenset()
+    """The limits of the tenants of these rows."""
     waits: tuple[tuple[str, int], ...] = ()
     """Of each granted slot the kind of the limit that was full, and the milliseconds waited."""
 

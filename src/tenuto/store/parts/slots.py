@@ -41,15 +41,23 @@ class Slots(ColdPart):
 
     @writes
     async def admit(
-        self, now: datetime, *, most: int = MOST_EXAMINED, process_id: str | None = None
+        self,
+        now: datetime,
+        *,
+        most: int = MOST_EXAMINED,
+        process_id: str | None = None,
+        keeps_slots: bool = False,
     ) -> Admission:
         """Take back released slots and grant those that fit, in one transaction.
+
+        `keeps_slots`: a part of those of the service is kept for tenants that had none of the
+        newest ones.
 
         A granted waiter gets a mailbox message: for the owner of its instance, else for the process
         that asked for the slot, if it lives, else for `process_id`. A pass that is repeated finds
         what is left.
         """
-        made = partial(Pass, now, most, process_id=process_id)
+        made = partial(Pass, now, most, process_id=process_id, keeps_slots=keeps_slots)
         return await self._port.transaction(lambda: made().script())
 
     @for_tenants

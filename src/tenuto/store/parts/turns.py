@@ -203,6 +203,8 @@ class Turn(Struct, frozen=True, gc=False, kw_only=True):
     admits: bool = False
     """Whether a store with one writer may make a pass of admission in the transaction of writes
     that ask for slots or give some back."""
+    keeps_slots: bool = False
+    """Whether such a pass keeps a part of the slots of the service for other tenants."""
 
 
 class Outcome(StrEnum):

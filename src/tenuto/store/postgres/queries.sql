@@ -3907,8 +3907,8 @@ SELECT 1 FROM tenuto.concurrency
 WHERE tenant = '' AND changes = ALL(:changes::bigint[]) FOR UPDATE;
 
 -- name: slots_counted_then
--- Count slots that a turn takes, of limits with room that no row waits for. A statement that waited for
--- the lock sees each count as it is then.
+-- Count slots that a turn takes, of limits with room that no row waits for, or that are kept in spite of
+-- these. A statement that waited for the lock sees each count as it is then.
 INSERT INTO tenuto.slot_counts AS counted (tenant, limit_key, taken)
 SELECT wanted.tenant, wanted.limit_key, wanted.amount
 FROM unnest(
@@ -3917,12 +3917,13 @@ FROM unnest(
 WHERE EXISTS (SELECT 1 FROM slots_counted) AND wanted.amount <= wanted.most
 ORDER BY wanted.limit_key
 ON CONFLICT (limit_key) DO UPDATE SET taken = counted.taken + excluded.taken
-WHERE
-    counted.is_waited_for = 0
-    AND counted.taken + excluded.taken <= (
-        SELECT limits.most FROM unnest(:limit_key::text[], :most::bigint[]) AS limits (key, most)
-        WHERE limits.key = excluded.limit_key
-    )
+WHERE EXISTS (
+    SELECT 1
+    FROM unnest(:limit_key::text[], :most::bigint[], :passes::bool[]) AS limits (key, most, passes)
+    WHERE
+        limits.key = excluded.limit_key AND counted.taken + excluded.taken <= limits.most
+        AND (counted.is_waited_for = 0 OR limits.passes)
+)
 RETURNING 1;
 
 -- name: slots_counted_check

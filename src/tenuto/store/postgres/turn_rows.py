@@ -101,7 +101,7 @@ _COLUMNS = {
     "slots_asked": "instance_id node iteration tenant definition_id keys own_key own_limit on_full "
     "number rank_class rank priority deadline asked_at state held_at pace above blocked_on",
     "slots_passed": "tenant keys amount",
-    "slots_counted": "tenant limit_key amount most changes",
+    "slots_counted": "tenant limit_key amount most passes changes",
     "events_stored": "tenant id pattern payload received_at timestamp correlation_id content_hash "
     "chain origin turn_id matched_at resumed cancelled started stream share",
     "matches": "tenant id matched_at resumed cancelled started",
@@ -300,7 +300,7 @@ def slots_counted(turn: Turn) -> list[tuple[Any, ...]]:
         return []
     wanted = wanted_counts(slot for write in turn.writes for slot in write.slots_taken)
     return [
-        (tenant, key, amount, room.limits.get(key, NO_LIMIT), room.changes)
+        (tenant, key, amount, room.limits.get(key, NO_LIMIT), room.passes(key), room.changes)
         for tenant, key, amount in count_rows(wanted)
     ]
 

@@ -57,6 +57,11 @@ class Checkpoints:
         if pages - self._moved >= CHECKPOINT_PAGES and self._under_way is None:
             self._under_way = asyncio.ensure_future(self._move())
 
+    async def over(self) -> None:
+        """Return once no checkpoint is under way: beside one, a commit cannot move the log."""
+        if self._under_way is not None:
+            await asyncio.wait([self._under_way])
+
     def stop(self) -> None:
         """End after a checkpoint that is under way; the rest is for the next process."""
         if self._under_way is not None:

@@ -116,7 +116,8 @@ def _write_turn(session: Session, turn: Turn, gate: _Gate, heard: Heard) -> Turn
     admission = None
     if most:
         # There is no other writer: what is given back is granted in the same transaction.
-        admission = driven(session, Pass(turn.at, most, is_short=True).script(), written)
+        made = Pass(turn.at, most, is_short=True, keeps_slots=turn.keeps_slots)
+        admission = driven(session, made.script(), written)
     return TurnResult(outcomes, events, is_admitted=most is not None, admission=admission)
 
 

@@ -18,7 +18,7 @@ from tenuto.store.sqlite.checkpoints import Checkpoints
 from tenuto.store.sqlite.lock import EngineLock
 from tenuto.store.sqlite.outbox_writes import UNHEARD
 from tenuto.store.sqlite.rows import OwnerRow
-from tenuto.store.sqlite.session import Recorder, Session
+from tenuto.store.sqlite.session import MOST_LOG_PAGES, Recorder, Session
 from tenuto.store.sqlite.workers import Worker
 
 T = TypeVar("T")
@@ -92,6 +92,8 @@ class File:
 
     async def commit(self, job: Callable[[], T]) -> T:
         """What a job returns that makes a transaction by itself."""
+        if self.writing.log_pages >= MOST_LOG_PAGES:
+            await self._checkpoints.over()
         result = await self.writer.run(job)
         self._checkpoints.committed()
         return result
