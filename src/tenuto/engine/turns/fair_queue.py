@@ -72,6 +72,14 @@ class FairQueue(Generic[Item]):
             return [queue.popleft() for _ in range(most)]
         return [self.popleft() for _ in range(min(most, self._count))]
 
+    def take_of_each(self, most: int, share: int) -> list[Item]:
+        """The next items, at most so many, and at most `share` of each tenant."""
+        taken: list[Item] = []
+        for _ in range(share):
+            count = min(len(self._turns), most - len(taken))
+            taken += [self.popleft() for _ in range(count)]
+        return taken
+
     def first_with(self, fits: Callable[[Item], bool]) -> Collection[str]:
         """The tenants whose next item fits."""
         return [tenant for tenant, queue in self.tenants.items() if fits(queue[0])]

@@ -319,7 +319,7 @@ class Intake:
         return Batch([], [] if event is None else [event], [] if match is None else [match], [])
 
     def _taken_together(self) -> Batch:
-        promised = self._finish.take(self._most_taken) if self._finish.tenants else []
+        promised = self._take(self._finish) if self._finish.tenants else []
         # Each tenant has one new request in, however small the turn is.
         least = max(self._most_taken // 10, len(self._begin.tenants))
         room = max(self._most_taken - len(promised), least)
@@ -329,6 +329,11 @@ class Intake:
             self._taken_matches() if self._matches.tenants else [],
             self._looked_back.take(self._most_taken) if self._looked_back.tenants else [],
         )
+
+    def _take(self, queue: FairQueue[Request]) -> list[Request]:
+        if self.sharing.is_shared:
+            return queue.take_of_each(self._most_taken, self._bounds.turn_share)
+        return queue.take(self._most_taken)
 
     def take_small_turns(self) -> None:
         """Much background work came at once: requests that come soon shall not wait behind it."""

@@ -149,7 +149,7 @@ def _append(entries: Sequence[AuditEntry]) -> Script[list[AuditRow]]:
             heads[entry.tenant] = AuditHead(row.number, row.hash)
             new.append(row)
     if new:
-        columns = [_columns(row) for row in new]
+        columns = [line_columns(row) for row in new]
         # The statement moves the ends of their chains, too.
         yield Insert("insert_audit", tuple(columns[0]), [tuple(each.values()) for each in columns])
     return [known[entry.tenant, entry.id] for entry in entries]
@@ -164,7 +164,8 @@ def _locked(tenants: list[str]) -> Script[dict[str, AuditHead]]:
     return {tenant: AuditHead(*end) for tenant, *end in found}
 
 
-def _columns(row: AuditRow) -> dict[str, Value]:
+def line_columns(row: AuditRow) -> dict[str, Value]:
+    """The columns of a line, by their names."""
     chain = {"number": row.number, "previous_hash": row.previous_hash, "hash": row.hash}
     return chain | columns_of(row.entry)
 

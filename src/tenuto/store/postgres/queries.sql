@@ -3091,6 +3091,52 @@ FROM unnest(
     :source::text[], :request_id::text[], :credential::text[], :before::bytea[], :after::bytea[]
 ) AS line ({audit_columns});
 
+-- name: extend_audit
+-- Insert lines of the audit log, none of which is there, whose chains still end before the first of
+-- them, and give the tenants of these. Ends are locked in the order of tenants, as everywhere.
+WITH line AS (
+    SELECT {audit_columns}
+    FROM unnest(
+        :number::bigint[], :previous_hash::bytea[], :hash::bytea[], :id::text[], :tenant::text[],
+        :at::bigint[], :actor::text[], :kind::text[], :action::text[], :target::text[],
+        :outcome::text[], :source::text[], :request_id::text[], :credential::text[],
+        :before::bytea[], :after::bytea[]
+    ) AS line ({audit_columns})
+),
+
+open AS MATERIALIZED (
+    SELECT head.tenant
+    FROM tenuto.audit_heads AS head
+    WHERE head.tenant = ANY(:tenant::text[]) AND EXISTS (
+        SELECT 1 FROM line
+        WHERE
+            line.tenant = head.tenant AND line.number = head.number + 1
+            AND line.previous_hash = head.hash
+    ) AND NOT EXISTS (
+        SELECT 1
+        FROM line INNER JOIN tenuto.audit_log AS known
+            ON known.tenant = line.tenant AND known.id = line.id
+        WHERE line.tenant = head.tenant
+    )
+    ORDER BY head.tenant
+    FOR UPDATE
+),
+
+ended AS (
+    UPDATE tenuto.audit_heads AS head SET number = newest.number, hash = newest.hash
+    FROM (
+        SELECT DISTINCT ON (line.tenant) line.tenant, line.number, line.hash
+        FROM line INNER JOIN open ON open.tenant = line.tenant
+        ORDER BY line.tenant, line.number DESC
+    ) AS newest
+    WHERE head.tenant = newest.tenant
+)
+
+INSERT INTO tenuto.audit_log ({audit_columns})
+SELECT {audit_columns} FROM line
+WHERE line.tenant IN (SELECT tenant FROM open)
+RETURNING tenant;
+
 -- name: audit_by_id
 -- Those of these lines of the audit log that are written.
 SELECT

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tenuto.store.cold.record import cold_parts
 from tenuto.store.cold.stats import StatsRecords
+from tenuto.store.postgres.audit import PostgresAudit
 from tenuto.store.postgres.database import Database
 from tenuto.store.postgres.dead_letters import PostgresDeadLetters
 from tenuto.store.postgres.definitions import PostgresDefinitions
@@ -43,5 +44,5 @@ class PostgresParts(Parts):
             outbox=PostgresOutbox(database),
             stats=StatsRecords(port),
             upkeep=PostgresUpkeep(database),
-            **cold_parts(port),
+            **(cold_parts(port) | {"audit": PostgresAudit(port)}),
         )
