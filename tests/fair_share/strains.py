@@ -20,6 +20,7 @@ AT_ONCE = 20
 """The limit of the service beside which so many are queued."""
 _BATCH = 1_000
 _CONNECTIONS = 4
+_SETTLED_SECONDS = 5.0
 _PATIENCE = aiohttp.ClientTimeout(total=600)
 
 
@@ -87,4 +88,6 @@ async def _queued(urls: Sequence[str], key: str) -> AsyncIterator[None]:
     async with aiohttp.ClientSession(timeout=_PATIENCE, headers=headers) as session:
         senders = [send(session, urls[number % len(urls)]) for number in range(_CONNECTIONS)]
         await asyncio.gather(*senders)
+    # The disk still writes what was filled in, which is no part of the strain.
+    await asyncio.sleep(_SETTLED_SECONDS)
     yield

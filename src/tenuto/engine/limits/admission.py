@@ -67,6 +67,8 @@ class Admissions:
         last open."""
         self._next_at: int | None = None
         """When something can begin that waits for its time, in milliseconds."""
+        self._has_kept = False
+        """Whether the pass before has kept slots for tenants that have none."""
         self.granted = 0
         """How many slots this process has granted."""
         self.waits: dict[str, Histogram] = {}
@@ -83,7 +85,8 @@ class Admissions:
     def start(self) -> None:
         """Begin with what was left when the store was last open."""
         if not self._shared.settings.is_guest:
-            self._shared.loops.run("admission", self.run_once, hint=self._hints.event, first=None)
+            loops = self._shared.loops
+            loops.run("admission", self._run_and_rest, hint=self._hints.event, first=None)
 
     @asynccontextmanager
     async def starting(
@@ -136,6 +139,19 @@ class Admissions:
         """There may be slots to grant."""
         self._hints.asked()
 
+    async def _run_and_rest(self) -> float | None:
+        """One pass, and a rest until the next where slots are kept for tenants that have none.
+
+        These take them by turns, which wait for the lock that passes hold. A request ends the rest:
+        it may be one that found no kept slot.
+        """
+        clock = self._shared.clock
+        began = clock.ticks()
+        seconds = await self.run_once()
+        rest = self._shared.sharing.rest_after(clock.ticks() - began) if self._has_kept else 0.0
+        self._hints.rest(is_resting=rest > 0)
+        return rest or seconds
+
     async def run_once(self) -> float | None:
         """Grant what fits; returns the seconds until the next pass; None: the next hint.
 
@@ -176,6 +192,7 @@ class Admissions:
         self._passed_at = self._shared.clock.ticks()
         self._free.counted(admission.counts)
         self._free.keep(admission.kept, admission.behind)
+        self._has_kept = admission.kept > 0
         self.granted += admission.granted
         for kind, milliseconds in admission.waits:
             self.waits.setdefault(kind, Histogram(WAITS)).add(milliseconds / 1_000)

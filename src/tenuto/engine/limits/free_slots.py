@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from tenuto.engine.limits.known_limits import KnownLimits
 from tenuto.engine.turns.slot_rows import Counted
 from tenuto.model.slots import GLOBAL
-from tenuto.store.parts.admission import KEPT_PART
+from tenuto.store.parts.admission import kept_of
 from tenuto.store.parts.slot_rows import NO_LIMIT, WOKEN, KnownRoom, SlotKey, SlotRow
 
 MOST_KNOWN = 100_000
@@ -39,7 +39,7 @@ class FreeSlots:
     def is_service_full(self) -> bool:
         """Whether the limit of the service has no room and keeps none, as far as is known."""
         limit = self._limits.limits.of(GLOBAL)
-        if limit is None or limit >= KEPT_PART:
+        if limit is None or kept_of(limit):
             return False
         is_reached = self._taken.get(GLOBAL, 0) >= limit
         # What is in force of an adaptive limit, a pass alone knows.

@@ -12,8 +12,14 @@ class SlotHints:
 
     def __init__(self) -> None:
         self.event = asyncio.Event()
-        self._is_asked = False
+        self._is_asked = self._is_resting = False
         self._released = 0
+
+    def rest(self, *, is_resting: bool) -> None:
+        """Let slots that are given back wait for the next pass, and begin none for them."""
+        self._is_resting = is_resting
+        if is_resting and not self._is_asked:
+            self.event.clear()
 
     def asked(self) -> None:
         """Rows wait, or may: the next pass looks."""
@@ -28,7 +34,8 @@ class SlotHints:
             self.asked()
         else:
             self._released += 1
-            self.event.set()
+            if not self._is_resting:
+                self.event.set()
 
     def take(self) -> tuple[bool, int]:
         """Whether slots were asked for, and how many were given back; reset by the call."""

@@ -39,9 +39,9 @@ MOST_RANKED = 500
 """The most waiting rows that are put into another order at once."""
 TURN = 1_000
 """How far a grant moves a tenant of weight 1 back, among tenants that take turns."""
-KEPT_PART = 8
+_KEPT_PART, _LEAST_KEPT = 4, 2
 """While others are at work, this part of the slots of the service is kept for tenants that have not
-had the newest ones: a tenant with a long queue does not hold all of them."""
+had the newest ones, where it is so many: a tenant with a long queue does not hold all of them."""
 _KEPT_MS = 1_000
 _PAGE = 100
 _FEW = 10
@@ -428,7 +428,7 @@ class Pass:
             return limit is not None
         if key != GLOBAL or not self._keeps_slots or not self._is_ahead(slot.tenant):
             return False
-        is_kept = self._counts[key] >= limit - limit // KEPT_PART
+        is_kept = self._counts[key] >= limit - kept_of(limit)
         self._has_kept = self._has_kept or is_kept
         return is_kept
 
@@ -618,6 +618,12 @@ def _columns(keys: Sequence[SlotKey]) -> dict[str, Value]:
         "nodes": [key.node for key in keys],
         "iterations": [key.iteration for key in keys],
     }
+
+
+def kept_of(limit: int) -> int:
+    """How many of so many slots of the service are kept for others; none of a few."""
+    kept = limit // _KEPT_PART
+    return kept if kept >= _LEAST_KEPT else 0
 
 
 def turn_key(tenant: str) -> str:
