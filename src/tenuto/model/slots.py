@@ -161,6 +161,17 @@ class SlotRules(Struct, frozen=True, kw_only=True):
     """Rules of the tenant's queue; of several that match, a later one overrides an earlier one."""
 
 
+_KEPT_PART, _LEAST_KEPT = 4, 2
+"""While others are at work, this part of the slots of the service is kept for tenants that have not
+had the newest ones, where it is so many: a tenant with a long queue does not hold all of them."""
+
+
+def kept_of(limit: int) -> int:
+    """How many of so many slots of the service are kept for others; none of a few."""
+    kept = limit // _KEPT_PART
+    return kept if kept >= _LEAST_KEPT else 0
+
+
 def type_key(tenant: str, definition_id: str) -> str:
     return f"type:{tenant}/{definition_id}"
 

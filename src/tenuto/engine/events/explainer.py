@@ -34,7 +34,7 @@ from tenuto.model.durations import epoch_ms, from_epoch_ms, iso, to_milliseconds
 from tenuto.model.graph import Config, Http, Task
 from tenuto.model.json import JSON, Object
 from tenuto.model.policy import NO_POLICIES, Policies
-from tenuto.model.slots import GLOBAL, PACES
+from tenuto.model.slots import GLOBAL, PACES, kept_of
 from tenuto.ports import Clock
 from tenuto.store.parts.limits import Limits
 from tenuto.store.parts.schedules import ScheduleKey
@@ -62,6 +62,8 @@ MOST_IN_ALL = 100
 MOST_HOLDERS = 5
 """So many holders of a full limit are named."""
 _OF_STEPS: tuple[Past, ...] = ("attempt", "queue", "wait", "mutex", "child")
+
+_KEPT = "free ones are kept for tenants that have none"
 
 
 class _Budget:
@@ -186,11 +188,15 @@ class Explainer:
             reports = await self._store.load_reports.living(self._clock.now())
             limits.adapt(reports[0].asked if reports else None)
             why = reports[0].reason if reports else ""
+        taken = (await slots.counts([key])).get(key, 0)
+        most = slot.own_limit if key == slot.own_key else limits.of(key)
+        if key == GLOBAL and most is not None and most - kept_of(most) <= taken < most:
+            why = f"{why}; {_KEPT}" if why else _KEPT
         return Queued(
             since=slot.asked_at,
             limit=key,
-            held=(await slots.counts([key])).get(key, 0),
-            most=slot.own_limit if key == slot.own_key else limits.of(key),
+            held=taken,
+            most=most,
             place=place,
             length=length,
             holders=tuple(

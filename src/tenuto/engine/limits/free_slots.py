@@ -10,8 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from tenuto.engine.limits.known_limits import KnownLimits
 from tenuto.engine.turns.slot_rows import Counted
-from tenuto.model.slots import GLOBAL
-from tenuto.store.parts.admission import kept_of
+from tenuto.model.slots import GLOBAL, kept_of
 from tenuto.store.parts.slot_rows import NO_LIMIT, WOKEN, KnownRoom, SlotKey, SlotRow
 
 MOST_KNOWN = 100_000

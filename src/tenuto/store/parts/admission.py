@@ -15,7 +15,7 @@ from msgspec import UNSET
 
 from tenuto.model.durations import epoch_ms, from_epoch_ms
 from tenuto.model.inputs import Admitted, CancelAsked
-from tenuto.model.slots import GLOBAL, NO_DEADLINE_MS, RATE, ConcurrencyConfig, tenant_key
+from tenuto.model.slots import GLOBAL, NO_DEADLINE_MS, RATE, ConcurrencyConfig, kept_of, tenant_key
 from tenuto.store.cold.port import Ask, Insert, Row, Script, Together, Value
 from tenuto.store.cold.rows import records_of
 from tenuto.store.parts.limits import Limits
@@ -39,10 +39,8 @@ MOST_RANKED = 500
 """The most waiting rows that are put into another order at once."""
 TURN = 1_000
 """How far a grant moves a tenant of weight 1 back, among tenants that take turns."""
-_KEPT_PART, _LEAST_KEPT = 4, 2
-"""While others are at work, this part of the slots of the service is kept for tenants that have not
-had the newest ones, where it is so many: a tenant with a long queue does not hold all of them."""
 _KEPT_MS = 1_000
+"""What is kept is looked at again after a second or two."""
 _PAGE = 100
 _FEW = 10
 """Rows of the first page of a line whose limit its rows have."""
@@ -618,12 +616,6 @@ def _columns(keys: Sequence[SlotKey]) -> dict[str, Value]:
         "nodes": [key.node for key in keys],
         "iterations": [key.iteration for key in keys],
     }
-
-
-def kept_of(limit: int) -> int:
-    """How many of so many slots of the service are kept for others; none of a few."""
-    kept = limit // _KEPT_PART
-    return kept if kept >= _LEAST_KEPT else 0
 
 
 def turn_key(tenant: str) -> str:
