@@ -56,6 +56,14 @@ async def test_tenants_take_turns_and_each_keeps_its_order() -> None:
     assert (len(made), made.take(1)) == (0, [])
 
 
+async def test_a_tenant_has_its_share_of_a_turn_however_many_others_have_little() -> None:
+    made = queue("a1", "a2", "a3", "a4", "b1", "c1", "c2")
+    assert made.take_of_each(99, 2) == ["a1", "b1", "c1", "a2", "c2"]
+    assert made.take_of_each(1, 2) == ["a3"]
+    assert made.take_of_each(9, 2) == ["a4"]
+    assert (len(made), made.take_of_each(9, 2)) == (0, [])
+
+
 async def test_what_is_put_back_comes_first_of_its_tenant() -> None:
     made = queue("a1", "a2", "a3", "b1")
     taken = made.take(2)
@@ -94,7 +102,7 @@ async def test_turns_are_small_while_several_tenants_are_at_work() -> None:
         intake.report(asked("storm", number))
     assert len(intake.take().requests) == Bounds().turn_requests
     intake.report(asked("quiet", 0))
-    assert len(intake.take().requests) == 20
+    assert len(intake.take().requests) == 11, "ten of one, and the one of the other"
     assert len(intake.take().requests) == 10
     assert intake.most_rows == 20
 
@@ -597,6 +605,7 @@ async def test_a_turn_of_a_backlog_begins_the_rest_of_its_tenant_with_its_commit
             return await call()
 
     app = Tenuto(Noting(lanes=1), settings=Settings(bounds=Bounds(turn_share=2)))
+    app.engine.shared.sharing._ticks = lambda: 0.0  # those at work stay so
     async with app:
         storm, quiet = (
             EngineWorkspace(app.engine, app.bulk_runner, tenant=name) for name in ("storm", "quiet")
@@ -630,6 +639,7 @@ async def test_a_backlog_of_results_does_not_rest_while_the_service_is_full(
             return await call()
 
     app = Tenuto(Noting(lanes=1), settings=Settings(bounds=Bounds(turn_share=2)))
+    app.engine.shared.sharing._ticks = lambda: 0.0  # those at work stay so
 
     @app.task
     async def work() -> None:

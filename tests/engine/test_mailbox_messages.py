@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+import msgspec
 import pytest
 
 from tenuto import Settings, Tenuto
@@ -66,6 +67,16 @@ async def completed(app: Tenuto, count: int) -> None:
 async def taken(app: Tenuto) -> list[JSON]:
     results = [await (await app.instance(each.id)).result(60) for each in await app.instances()]
     return [result["payload"] for result in results if isinstance(result, dict)]
+
+
+async def test_fewer_messages_are_written_at_once_while_several_tenants_are_at_work() -> None:
+    store = Noting()
+    bounds = Bounds(turn_messages=100, shared_messages=5)
+    async with Tenuto(store, settings=msgspec.structs.replace(QUIET, bounds=bounds)) as app:
+        await waiting(app, 20)
+        app.engine.shared.sharing.begin()
+        assert (await app.publish("report", {})).resumed == 20
+    assert [len(match.mail) for match in store.matches if match.mail] == [5] * 4
 
 
 async def test_a_large_event_is_not_copied_into_every_letter() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -43,6 +44,35 @@ async def test_a_commit_moves_the_log_itself_where_nothing_does_so_beside_it(
     pages = file.writing.log_pages
     file.stop()
     assert pages < 1_500 < FULL_PAGES
+
+
+@pytest.mark.asyncio
+async def test_commits_wait_for_a_checkpoint_under_way_once_the_log_is_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beside it a commit cannot move the log itself, which would grow as long as it takes."""
+    monkeypatch.setattr("tenuto.store.sqlite.file.MOST_LOG_PAGES", 300)
+    monkeypatch.setattr("tenuto.store.sqlite.checkpoints.CHECKPOINT_PAGES", 200)
+    file = await _opened(tmp_path / "a.db")
+    may_move = asyncio.Event()
+
+    async def moved(_: object) -> int:
+        await may_move.wait()
+        return 0
+
+    monkeypatch.setattr(file._checkpoints._mover, "run", moved)
+
+    async def write() -> None:
+        await file.write(lambda session: session.execute("INSERT INTO t VALUES (?)", [_MEGABYTE]))
+
+    while file._checkpoints._under_way is None:
+        await write()
+    late = asyncio.ensure_future(write())
+    await asyncio.wait([late], timeout=0.05)
+    assert not late.done()
+    may_move.set()
+    await late
+    file.stop()
 
 
 @pytest.mark.asyncio
