@@ -540,7 +540,9 @@ async def test_large_work_rests_only_while_a_tenant_with_little_to_do_is_at_work
     assert sharing.rest_after(1e-3) == 0, "the tenant is alone"
     sharing.begin()
     assert sharing.rest_after(1e-3) == REST_TIMES * 1e-3
-    assert sharing.rest_after(1e-3, 2e-3) == 2e-3
+    assert sharing.rest_after(1e-3, longest=2e-3) == 2e-3
+    assert sharing.rest_after(1e-3, "quiet") == 0, "it is its own work"
+    assert sharing.rest_after(1e-3, "storm") > 0
     assert sharing.rest_after(9.0) == LONGEST_REST
     now += 1.1 * LIGHT_SECONDS
     assert sharing.rest_after(1e-3) == 0
@@ -554,6 +556,7 @@ async def test_large_work_rests_only_while_a_tenant_with_little_to_do_is_at_work
 async def test_that_another_tenant_was_at_work_counts_for_a_second() -> None:
     now = 5.0
     sharing = Sharing(lambda: now)
+    sharing.begin()
     sharing.saw(["storm"])
     seen = [sharing.was_shared_lately]
     for _ in range(2):
@@ -561,6 +564,27 @@ async def test_that_another_tenant_was_at_work_counts_for_a_second() -> None:
         seen.append(sharing.was_shared_lately)
     now += LATELY
     assert [*seen, sharing.was_shared_lately] == [False, True, True, False]
+
+
+async def test_lanes_with_backlogs_of_a_tenant_that_rests_do_not_wake_each_other_up() -> None:
+    sharing, *both = shared_lanes()
+    woken = 0
+
+    async def run(lane: Intake) -> None:
+        nonlocal woken
+        while not lane.has_turn:
+            await lane.sleep()
+            woken += 1
+
+    for lane in both:
+        report(lane, "storm", 50)
+    rested = sharing.rest(["storm"])
+    running = asyncio.gather(*map(run, both))
+    for _ in range(100):
+        await asyncio.sleep(0)
+    assert woken <= len(both)
+    rested()
+    await asyncio.wait_for(running, 30)
 
 
 async def test_a_lane_takes_no_turn_for_inputs_of_a_tenant_that_rests() -> None:

@@ -119,3 +119,13 @@ def test_slots_that_are_given_back_wait_while_passes_rest_and_requests_do_not() 
     hints.event.clear()
     hints.follow(given_back)
     assert hints.event.is_set()
+
+
+def test_a_slot_that_is_given_back_during_the_pass_after_a_rest_has_another_pass() -> None:
+    hints = SlotHints()
+    hints.rest(is_resting=True)
+    hints.take()
+    hints.follow(ReleaseSlot())
+    assert not hints.event.is_set()
+    hints.rest(is_resting=False)
+    assert hints.event.is_set()

@@ -305,13 +305,12 @@ async def test_a_thread_rests_after_its_parts_while_another_tenant_is_at_work(
 
 
 @pytest.mark.asyncio
-async def test_a_tenant_that_only_has_documents_checked_makes_the_service_a_shared_one() -> None:
-    documents = LargeDocuments(0)
-    documents.sharing = sharing = Sharing()
+async def test_work_of_a_tenant_rests_beside_another_and_not_beside_its_own() -> None:
+    """One that only has documents checked comes to no lane."""
+    sharing = Sharing()
     sharing.saw(["quiet"])
     assert not sharing.is_shared
-    await documents.read(1, lambda: None, tenant="storm")
-    assert sharing.is_shared
+    assert [sharing.rest_after(1.0, tenant) > 0 for tenant in ("quiet", "storm")] == [False, True]
 
 
 @pytest.mark.asyncio

@@ -225,6 +225,37 @@ async def test_some_slots_of_the_service_are_kept_for_tenants_that_had_none_of_t
     assert len(await holders(store, "long")) == 6
 
 
+async def test_a_tenant_that_holds_less_than_its_share_has_kept_slots_too(store: Store) -> None:
+    """Also where another tenant, which asks for none, holds the others for long."""
+    await limit(store, globalMaxConcurrent=8)
+    await ask(store, *(asked(f"a{n}", at=n, tenant="a") for n in range(6)))
+    await pass_keeping(store)
+    await ask(store, *(asked(f"b{n}", at=10 + n, tenant="b") for n in range(9)))
+    for given_back in (None, "b0", "b1"):
+        if given_back:
+            await give_back(store, given_back)
+        await pass_keeping(store)
+        assert len(await holders(store, "b")) == 2
+
+
+async def test_a_long_queue_keeps_its_share_beside_tenants_that_take_kept_slots(
+    store: Store,
+) -> None:
+    await limit(store, globalMaxConcurrent=8)
+    await ask(store, *(asked(f"long {n:02}", at=n, tenant="long") for n in range(40)))
+    await pass_keeping(store)
+    known: dict[str, Any] = {"changes": (await store.slots.mark()).changes}
+    known["limits"] = {"global": 8}
+    for n in range(12):
+        small = [asked(f"{name}{n}", at=50 + n, tenant=f"{name}{n}") for name in "ab"]
+        took = [await take(store, slot, is_kept=True, **known) for slot in small]
+        assert took == [[Outcome.WON], [Outcome.WON]]
+        [first, *_] = await holders(store, "long")
+        await give_back(store, first, *(slot.instance_id for slot in small))
+        await pass_keeping(store)
+        assert len(await holders(store, "long")) == 6
+
+
 async def test_what_was_kept_is_granted_by_the_next_pass_that_keeps_nothing(store: Store) -> None:
     """Its moment is set, and a row says that there is work, should the process die before that."""
     await limit(store, globalMaxConcurrent=16)

@@ -162,8 +162,8 @@ class SlotRules(Struct, frozen=True, kw_only=True):
 
 
 _KEPT_PART, _LEAST_KEPT = 4, 2
-"""While others are at work, this part of the slots of the service is kept for tenants that have not
-had the newest ones, where it is so many: a tenant with a long queue does not hold all of them."""
+"""While others are at work, this part of the slots of the service is kept for tenants that hold
+less than their share, where it is so many: a tenant with a long queue does not hold all."""
 
 
 def kept_of(limit: int) -> int:

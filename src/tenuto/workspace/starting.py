@@ -114,13 +114,17 @@ class Starting:
         try:
             while len(begun) < len(asked):
                 # Batches take turns, and requests of other clients have theirs in between.
-                async with sharing.batches:
-                    count = _SHARED if sharing.is_shared else _AT_ONCE
-                    some = asked[len(begun) : len(begun) + count]
-                    began = clock.ticks()
-                    begun += [asyncio.create_task(self._begin_if_possible(each)) for each in some]
-                    await clock.sleep(0)
-                    if rest := sharing.rest_after(clock.ticks() - began):
+                async with sharing.batches_of(self._tenant):
+                    async with sharing.batches:
+                        count = _SHARED if sharing.is_shared else _AT_ONCE
+                        some = asked[len(begun) : len(begun) + count]
+                        began = clock.ticks()
+                        begun += [
+                            asyncio.create_task(self._begin_if_possible(each)) for each in some
+                        ]
+                        await clock.sleep(0)
+                    rest = sharing.rest_after(clock.ticks() - began, self._tenant)
+                    if rest and len(begun) < len(asked):
                         await clock.sleep(rest)
             return await asyncio.gather(*begun)
         except BaseException:

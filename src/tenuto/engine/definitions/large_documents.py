@@ -65,8 +65,6 @@ class LargeDocuments:
         if size < self._large:
             return work()
         await self._turn_of(tenant, may_refuse=may_refuse)
-        # What is only checked comes to no lane.
-        self.sharing.saw((tenant,))
         return await self._in_thread(work, tenant)
 
     async def aside(self, work: Callable[[], Made], *, tenant: str = "") -> Made:
@@ -124,7 +122,7 @@ class LargeDocuments:
 
         def ended(made: Made | None, error: BaseException | None) -> None:
             collecting.end()
-            rest = self.sharing.rest_after(loop.time() - began)
+            rest = self.sharing.rest_after(loop.time() - began, tenant)
             if rest and self._waiting and self._waiting.first.tenant == tenant:
                 # The thread takes the interpreter from everything else.
                 loop.call_later(rest, self._give_turn)
@@ -139,7 +137,7 @@ class LargeDocuments:
 
         def run() -> bool:
             made, error = None, None
-            PACE.set(_Pace(loop.time, self.sharing).pause)
+            PACE.set(_Pace(loop.time, self.sharing, tenant).pause)
             try:
                 made = work()
             except BaseException as raised:  # noqa: BLE001 - it is raised where the result is awaited
@@ -181,17 +179,18 @@ def _work(jobs: SimpleQueue[_Job | None]) -> None:
 class _Pace:
     """Lets the work of a thread rest after each part of it, while others are at work."""
 
-    def __init__(self, ticks: Callable[[], float], sharing: Sharing) -> None:
+    def __init__(self, ticks: Callable[[], float], sharing: Sharing, tenant: str) -> None:
         """`ticks` tells the time in seconds, to any thread."""
         self._ticks = ticks
         self._sharing = sharing
+        self._tenant = tenant
         self._began = ticks()
 
     def pause(self) -> None:
         took = self._ticks() - self._began
         if took < _PART_SECONDS:
             return
-        if rest := self._sharing.rest_after(took, _LONGEST_PAUSE):
+        if rest := self._sharing.rest_after(took, self._tenant, _LONGEST_PAUSE):
             _rest(rest)
         self._began = self._ticks()
 

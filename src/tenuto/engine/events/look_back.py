@@ -89,7 +89,7 @@ class LookBack:
         async for event in self._past_events(arms):
             arm = next((each for each in arms if is_fit(each, event, steps)), None)
             if steps.taken >= STEPS:
-                await self._slices.after(steps)
+                await self._slices.after(steps, wait.tenant)
             if arm is not None and await self._offer(intake, arm, event):
                 return True
         await intake.looked_back(LookedBack(*place_of(wait), wait.attempt))

@@ -32,12 +32,12 @@ class Slices:
         """Begin no further slice: matching that takes long is left, to be done again."""
         self._is_ended = True
 
-    async def after(self, steps: Steps) -> None:
-        """Let others go on, and begin a new slice; CancelledError where there is none."""
+    async def after(self, steps: Steps, tenant: str = "") -> None:
+        """Let others go on, and begin a new slice of a tenant; CancelledError if there is none."""
         steps.taken = 0
         async with self._turn:
             if self._is_ended:
                 raise asyncio.CancelledError
             took = self._clock.ticks() - self._began
-            await self._clock.sleep(self._sharing.rest_after(took, _LONGEST_REST))
+            await self._clock.sleep(self._sharing.rest_after(took, tenant, _LONGEST_REST))
             self._began = self._clock.ticks()

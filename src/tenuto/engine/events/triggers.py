@@ -74,7 +74,7 @@ class Triggers:
                 found.append(row)
             if not row.captures:
                 # A condition on the whole state may take all steps of a slice.
-                await self._slices.after(Steps())
+                await self._slices.after(Steps(), event.tenant)
         return found
 
     async def started_by(self, event: Event, rows: Sequence[WaitRow], now: datetime) -> Starts:

@@ -63,7 +63,7 @@ class WaitFinder:
                     if is_fit(wait, events[index], steps):
                         found[index].append(wait)
                     if steps.taken >= STEPS:
-                        await self._slices.after(steps)
+                        await self._slices.after(steps, tenant)
             if len(page) < PAGE:
                 break
             last = page[-1]

@@ -146,9 +146,11 @@ class Admissions:
         it may be one that found no kept slot.
         """
         clock = self._shared.clock
-        began = clock.ticks()
+        began, before = clock.ticks(), self._passed_at
         seconds = await self.run_once()
-        rest = self._shared.sharing.rest_after(clock.ticks() - began) if self._has_kept else 0.0
+        rest = 0.0
+        if self._has_kept and self._passed_at != before:
+            rest = self._shared.sharing.rest_after(clock.ticks() - began)
         self._hints.rest(is_resting=rest > 0)
         return rest or seconds
 
@@ -161,6 +163,8 @@ class Admissions:
         self._released += released
         is_due = self._seconds_to_next() == 0
         if not (is_asked or is_due or self._is_more):
+            if self._has_kept and not self._released:
+                return self._seconds_to_next()
             # Where no row waits, slots that were given back are counted together, a little later.
             soon = self._passed_at + COUNTED_EVERY - self._shared.clock.ticks()
             is_soon = self._released < COUNTED_AT and soon > 0

@@ -20,6 +20,9 @@ class SlotHints:
         self._is_resting = is_resting
         if is_resting and not self._is_asked:
             self.event.clear()
+        elif not is_resting and self._released:
+            # They came during the pass, which may have been too early for them.
+            self.event.set()
 
     def asked(self) -> None:
         """Rows wait, or may: the next pass looks."""

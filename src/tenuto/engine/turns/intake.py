@@ -202,11 +202,16 @@ class Intake:
         if self.is_empty:
             self._is_idle = True
             self.is_idle.set()
-        elif self.sharing.is_left_to_another(self):
-            # It has a backlog too, and is woken up when it may work on it.
+        elif self.sharing.is_left_to_another(self) and self._has_awake_backlog:
+            # It is woken up when it may work on it. Of a tenant that rests, it is woken up after
+            # that: lanes with nothing to do would wake each other up all the while.
             self.sharing.may_work_off(self, self.wake_up)
         self._sleeping = sleeping = asyncio.get_running_loop().create_future()
         return sleeping
+
+    @property
+    def _has_awake_backlog(self) -> bool:
+        return not self._heavy_in(self._queues) <= self.sharing.resting.keys()
 
     @property
     def is_empty(self) -> bool:
@@ -319,21 +324,21 @@ class Intake:
         return Batch([], [] if event is None else [event], [] if match is None else [match], [])
 
     def _taken_together(self) -> Batch:
-        promised = self._take(self._finish) if self._finish.tenants else []
+        promised = self._take(self._finish, self._most_taken) if self._finish.tenants else []
         # Each tenant has one new request in, however small the turn is.
         least = max(self._most_taken // 10, len(self._begin.tenants))
         room = max(self._most_taken - len(promised), least)
         return Batch(
-            _mixed(promised, self._begin.take(room)) if self._begin.tenants else promised,
+            _mixed(promised, self._take(self._begin, room)) if self._begin.tenants else promised,
             self._taken_events() if self._events.tenants else [],
             self._taken_matches() if self._matches.tenants else [],
             self._looked_back.take(self._most_taken) if self._looked_back.tenants else [],
         )
 
-    def _take(self, queue: FairQueue[Request]) -> list[Request]:
+    def _take(self, queue: FairQueue[Request], most: int) -> list[Request]:
         if self.sharing.is_shared:
-            return queue.take_of_each(self._most_taken, self._bounds.turn_share)
-        return queue.take(self._most_taken)
+            return queue.take_of_each(most, self._bounds.turn_share)
+        return queue.take(most)
 
     def take_small_turns(self) -> None:
         """Much background work came at once: requests that come soon shall not wait behind it."""

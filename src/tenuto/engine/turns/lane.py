@@ -219,9 +219,9 @@ class Lane:
         tenants = {draft.held.tenant for draft in drafts if draft.is_costly}
         tenants |= {each.event.tenant for each in batch.events if each.is_large}
         tenants |= {each.match.tenant for each in batch.matches if each.is_large}
-        if resting and sharing.has_light_beside(backlogs):
+        if resting:
             tenants |= resting - {""}
-        if tenants:
+        if tenants and sharing.has_light_beside(tenants | backlogs):
             self._rested = sharing.rest(tenants)
 
     def _turn(self, process_id: str, drafts: Sequence[Draft], batch: Batch) -> Turn | None:

@@ -14,6 +14,7 @@ import asyncio
 import math
 from collections import deque
 from collections.abc import Callable, Collection, Iterable
+from weakref import WeakValueDictionary
 
 REST_TIMES = 3
 """Large work rests so many times as long as it took, and has a quarter of the time."""
@@ -52,8 +53,9 @@ class Sharing:
         """Held by the batch of starts some of which begin."""
         self._light: dict[str, float] = {}
         """Tenants without a backlog, and when each last had something to do."""
-        self._light_at = self._shared_at = -math.inf
-        """When one of them had, and when there was another tenant."""
+        self._light_at = self._newest_at = self._shared_at = -math.inf
+        """When one of them had, when any tenant had, and when it was another than before."""
+        self._batches: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def join(self, wake_up: Callable[[], None]) -> None:
         """There is another lane."""
@@ -82,18 +84,38 @@ class Sharing:
     def begin(self) -> None:
         """Count as shared from now on."""
         self._turns_left = SHARED_TURNS
-        self._shared_at = self._ticks()
+
+    def batches_of(self, tenant: str) -> asyncio.Lock:
+        """Held by the batch of a tenant some of whose starts begin, and while it rests."""
+        lock = self._batches.get(tenant)
+        if lock is None:
+            lock = self._batches[tenant] = asyncio.Lock()
+        return lock
 
     @property
     def was_shared_lately(self) -> bool:
         """Whether another tenant was at work within the last second."""
         return self._ticks() - self._shared_at < LATELY
 
-    def rest_after(self, seconds: float, longest: float = LONGEST_REST) -> float:
-        """How long work rests that took so long; 0 where no tenant with little to do is at work."""
-        if not self.is_shared or self._ticks() - self._light_at > LIGHT_SECONDS:
+    def rest_after(
+        self, seconds: float, tenant: str | None = None, longest: float = LONGEST_REST
+    ) -> float:
+        """How long work rests that took so long; 0 where no other tenant is at work.
+
+        `tenant`: the one whose work it is; None: that of several.
+        """
+        if self._is_ended or not self._has_other(tenant):
             return 0.0
         return min(REST_TIMES * seconds, longest)
+
+    def _has_other(self, tenant: str | None) -> bool:
+        since = self._ticks() - LIGHT_SECONDS
+        if tenant is None:
+            return self.is_shared and self._light_at >= since
+        if self._newest_at >= since and self._newest_tenant not in ("", tenant):
+            return True
+        # A copy: threads ask too.
+        return any(at >= since and each != tenant for each, at in [*self._light.items()])
 
     def end(self) -> None:
         """Take large turns without rests: the engine stops, and what waits is written soon."""
@@ -106,10 +128,13 @@ class Sharing:
         """These tenants have something to do in the next turn of a lane."""
         self._turns_left -= self._turns_left > 0
         for tenant in tenants:
-            if tenant and tenant != self._newest_tenant:
-                if self._newest_tenant:
-                    self.begin()
-                self._newest_tenant = tenant
+            if tenant:
+                self._newest_at = self._ticks()
+                if tenant != self._newest_tenant:
+                    if self._newest_tenant:
+                        self.begin()
+                        self._shared_at = self._newest_at
+                    self._newest_tenant = tenant
 
     def weighed(self, light: Iterable[str], heavy: Collection[str]) -> None:
         """These tenants have something to do: without a backlog, or with one."""

@@ -133,7 +133,7 @@ class Pass:
         """`most`: how many waiting rows it looks at; a short one puts none into another order.
 
         `process_id`: who hands over grants of instances without an owner; None: any process.
-        `keeps_slots`: some of the service are kept for tenants that had none of the newest ones.
+        `keeps_slots`: some of the service are kept for tenants that hold less than their share.
         """
         self._now = now
         self._process_id = process_id
@@ -424,15 +424,15 @@ class Pass:
         limit = slot.own_limit if key == slot.own_key else self._limits.of(key)
         if limit is None or self._counts[key] >= limit:
             return limit is not None
-        if key != GLOBAL or not self._keeps_slots or not self._is_ahead(slot.tenant):
+        if key != GLOBAL or not self._keeps_slots:
             return False
-        is_kept = self._counts[key] >= limit - kept_of(limit)
+        others = limit - kept_of(limit)
+        if self._counts[key] < others:
+            return False
+        # Tenants with rows have equal shares of what is not kept.
+        is_kept = self._counts[tenant_key(slot.tenant)] >= max(1, others // len(self._behind))
         self._has_kept = self._has_kept or is_kept
         return is_kept
-
-    def _is_ahead(self, tenant: str) -> bool:
-        """Whether a tenant has had the newest slot, or its turn is as late as if it had."""
-        return self._counts[turn_key(tenant)] > self._counts.get(turn_key(""), 0)
 
     def _grant(self, slot: Slot) -> None:
         self._granted.append(slot)

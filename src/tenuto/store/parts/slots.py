@@ -50,8 +50,8 @@ class Slots(ColdPart):
     ) -> Admission:
         """Take back released slots and grant those that fit, in one transaction.
 
-        `keeps_slots`: a part of those of the service is kept for tenants that had none of the
-        newest ones.
+        `keeps_slots`: a part of those of the service is kept for tenants that hold less than their
+        share.
 
         A granted waiter gets a mailbox message: for the owner of its instance, else for the process
         that asked for the slot, if it lives, else for `process_id`. A pass that is repeated finds

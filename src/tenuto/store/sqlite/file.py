@@ -94,6 +94,7 @@ class File:
         """What a job returns that makes a transaction by itself."""
         if self.writing.log_pages >= MOST_LOG_PAGES:
             await self._checkpoints.over()
+            self.require_open()
         result = await self.writer.run(job)
         self._checkpoints.committed()
         return result
