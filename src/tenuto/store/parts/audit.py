@@ -91,7 +91,7 @@ class Audit(ColdPart):
 
     @writes
     async def append(self, entries: Sequence[AuditEntry]) -> list[AuditRow]:
-        """Append lines to the chains of their tenants, in order, in one transaction.
+        """Append lines to the chains of their tenants, in order; all of a chain, or none.
 
         An entry whose id exists already is not written again: the stored line is returned.
         Concurrent appends to the same chain wait for each other.

@@ -20,8 +20,10 @@ class PostgresAudit(Audit):
 
     def __init__(self, port: RowPort) -> None:
         super().__init__(port)
-        self._ends: dict[str, AuditHead] = {}
-        """Where chains ended when this process last wrote to them."""
+        self._last: dict[str, AuditHead] = {}
+        """The last lines of this process in each chain."""
+        self._alone: set[str] = set()
+        """The tenants in whose chains it was followed by a further one of this process."""
 
     async def append(self, entries: Sequence[AuditEntry]) -> list[AuditRow]:
         rows = self._following(entries)
@@ -38,23 +40,30 @@ class PostgresAudit(Audit):
             for row in await super().append(left):
                 written[row.entry.tenant, row.entry.id] = row
         found = [written[entry.tenant, entry.id] for entry in entries]
-        self._remember(found)
+        for tenant in {entry.tenant for entry in entries}:
+            self._remember(tenant, [row for row in found if row.entry.tenant == tenant])
         return found
 
     def _following(self, entries: Sequence[AuditEntry]) -> list[AuditRow]:
-        """The lines of entries whose chains have known ends."""
+        """The lines of entries in whose chains this process is alone, as far as is known."""
         by_tenant: dict[str, dict[str, AuditEntry]] = {}
         for entry in entries:
-            if entry.tenant in self._ends:
+            if entry.tenant in self._alone:
                 by_tenant.setdefault(entry.tenant, {})[entry.id] = entry
         return [
             row
             for tenant, some in by_tenant.items()
-            for row in chained(self._ends[tenant], some.values())
+            for row in chained(self._last[tenant], some.values())
         ]
 
-    def _remember(self, rows: Sequence[AuditRow]) -> None:
-        if len(self._ends) > _MOST_KNOWN:
-            self._ends.clear()
-        for row in rows:
-            self._ends[row.entry.tenant] = AuditHead(row.number, row.hash)
+    def _remember(self, tenant: str, rows: Sequence[AuditRow]) -> None:
+        """Where processes write by turns, a statement that finds another end would be in vain."""
+        if len(self._last) > _MOST_KNOWN:
+            self._last.clear()
+            self._alone.clear()
+        before = self._last.get(tenant)
+        if before is not None and before.hash == rows[0].previous_hash:
+            self._alone.add(tenant)
+        else:
+            self._alone.discard(tenant)
+        self._last[tenant] = AuditHead(rows[-1].number, rows[-1].hash)
