@@ -41,12 +41,14 @@ async def new_app(*documents: Object) -> AsyncIterator[tuple[Tenuto, Path]]:
             yield app, path
 
 
-async def run_all(app: Tenuto, workflow: str, count: int) -> float:
-    """Seconds from the first start to the last result."""
+async def run_all(app: Tenuto, workflow: str, count: int, at_once: int | None = None) -> float:
+    """Seconds from the first start to the last result; `at_once`: so many are under way."""
+    places = asyncio.Semaphore(at_once or count)
 
     async def one(n: int) -> None:
-        instance = await app.start(workflow, {"n": n})
-        await instance.result(300)
+        async with places:
+            instance = await app.start(workflow, {"n": n})
+            await instance.result(300)
 
     began = time.perf_counter()
     await asyncio.gather(*(one(n) for n in range(count)))
