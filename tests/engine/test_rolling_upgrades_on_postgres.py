@@ -107,7 +107,8 @@ async def test_the_old_one_keeps_nothing_that_it_cannot_read_and_the_new_one_goe
     beats = (time.monotonic() - began) / BEATS
     assert old_store.asked["turns.load"] == loads
     assert old_store.asked["members.claim_orphans"] == claims
-    assert inner.statements - before <= 4 * beats
+    # Each of the four may come once more than there are whole beats.
+    assert inner.statements - before <= 4 * (beats + 1)
 
     new = await stage.opened("new", PostgresStore(stage.url, beat_every=BEAT_EVERY))
     for each in newer:
