@@ -11,6 +11,8 @@ Row = TypeVar("Row")
 
 MOST_BYTES = 8_000_000
 """A page ends with the row that reaches this size."""
+PORTION_BYTES = 500_000
+"""About so much is read at once: reads of other tenants wait for it."""
 _FIRST = 8
 """How many rows are read to learn how large they are."""
 _GROWTH = 8
@@ -38,10 +40,11 @@ class Portions:
             self._count = self._size = 0
         most = _FIRST
         if self._count:
-            fitting = (MOST_BYTES - self._size) * self._count // (self._size + 1)
+            left = min(MOST_BYTES - self._size, PORTION_BYTES)
+            fitting = left * self._count // (self._size + 1)
             most = min(max(fitting, 1), max(self._count, _FIRST) * _GROWTH)
         elif self._sizes and (mean := self._sizes.mean(self._kind)) is not None:
-            most = min(max(MOST_BYTES // (mean + 1), 1), _FIRST * _GROWTH)
+            most = min(max(PORTION_BYTES // (mean + 1), 1), _FIRST * _GROWTH)
         return min(limit - shown, most)
 
     def add(self, sizes: Iterable[int]) -> None:
