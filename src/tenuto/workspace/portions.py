@@ -44,7 +44,8 @@ class Portions:
             fitting = left * self._count // (self._size + 1)
             most = min(max(fitting, 1), max(self._count, _FIRST) * _GROWTH)
         elif self._sizes and (mean := self._sizes.mean(self._kind)) is not None:
-            most = min(max(PORTION_BYTES // (mean + 1), 1), _FIRST * _GROWTH)
+            left = min(MOST_BYTES, PORTION_BYTES)
+            most = min(max(left // (mean + 1), 1), _FIRST * _GROWTH)
         return min(limit - shown, most)
 
     def add(self, sizes: Iterable[int]) -> None:
