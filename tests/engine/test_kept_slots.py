@@ -15,11 +15,14 @@ from tenuto.engine.limits.slot_hints import SlotHints
 from tenuto.engine.turns.sharing import Sharing
 from tenuto.engine.turns.slot_rows import Counted
 from tenuto.model.effects import AskSlot, ReleaseSlot
+from tenuto.model.errors import StoreUnavailable
 from tenuto.model.json import Object
 from tenuto.store.parts.slot_rows import NO_LIMIT
+from tenuto.testing.wrapped_store import Call
 from tenuto.workspace.engine_workspace import EngineWorkspace
 from tests.engine.situations import at_rest
 from tests.engine.test_free_slots import STORES, slots_of
+from tests.kit.scripted_store import ScriptedStore
 
 LIMIT, QUEUED = 8, 20
 ONE: Object = {"id": "one", "steps": [{"stepId": "work", "type": "TASK", "taskId": "work"}]}
@@ -61,7 +64,10 @@ async def test_another_tenant_begins_at_once_beside_a_long_queue(url: str, tmp_p
             assert await slots_of(one) == ["held"], "it took one, and asked for none"
             assert await held(app, "long") == LIMIT - 2
             explained = await queued[-1].explain()
-            assert "global 6 of 8 (free ones are kept for tenants that have none)" in str(explained)
+            assert (
+                "global 6 of 8 (free ones are kept for tenants with less than their share)"
+                in str(explained)
+            )
 
             # No other tenant is at work any more: a pass a little later keeps nothing.
             is_shared = False
@@ -129,3 +135,27 @@ def test_a_slot_that_is_given_back_during_the_pass_after_a_rest_has_another_pass
     assert not hints.event.is_set()
     hints.rest(is_resting=False)
     assert hints.event.is_set()
+
+
+@pytest.mark.asyncio
+async def test_a_request_is_looked_at_again_after_a_pass_that_met_an_unavailable_store() -> None:
+    """Also where the pass before has kept slots, and makes no other without a cause."""
+    refused = 0
+
+    class Away(ScriptedStore):
+        async def on_slots_admit(self, call: Call) -> object:
+            nonlocal refused
+            if not refused:
+                refused += 1
+                raise StoreUnavailable("gone")
+            return await call()
+
+    async with Tenuto(Away()) as app:
+        admissions = app.engine.admissions
+        admissions._has_kept, admissions._is_more, refused = True, False, 0
+        admissions.hint()
+        with pytest.raises(StoreUnavailable):
+            await admissions.run_once()
+        passed = admissions._passed_at
+        await admissions.run_once()
+        assert admissions._passed_at > passed

@@ -63,7 +63,7 @@ MOST_HOLDERS = 5
 """So many holders of a full limit are named."""
 _OF_STEPS: tuple[Past, ...] = ("attempt", "queue", "wait", "mutex", "child")
 
-_KEPT = "free ones are kept for tenants that have none"
+_KEPT = "free ones are kept for tenants with less than their share"
 
 
 class _Budget:

@@ -68,7 +68,7 @@ class Admissions:
         self._next_at: int | None = None
         """When something can begin that waits for its time, in milliseconds."""
         self._has_kept = False
-        """Whether the pass before has kept slots for tenants that have none."""
+        """Whether the pass before has kept slots for tenants with less than their share."""
         self.granted = 0
         """How many slots this process has granted."""
         self.waits: dict[str, Histogram] = {}
@@ -140,7 +140,7 @@ class Admissions:
         self._hints.asked()
 
     async def _run_and_rest(self) -> float | None:
-        """One pass, and a rest until the next where slots are kept for tenants that have none.
+        """One pass, and a rest until the next where slots are kept for other tenants.
 
         These take them by turns, which wait for the lock that passes hold. A request ends the rest:
         it may be one that found no kept slot.
@@ -173,6 +173,8 @@ class Admissions:
                 return soon if then is None else min(soon, then)
         self._released = 0
         now, process_id = self._shared.clock.now(), self._process_id()
+        # Where the store is away, what was asked for is left to the pass after that.
+        self._is_more = True
         keeps_slots = self._shared.sharing.was_shared_lately
         admission = await self._store.slots.admit(
             now, process_id=process_id, keeps_slots=keeps_slots
