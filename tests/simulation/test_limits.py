@@ -154,7 +154,7 @@ def releases_are_lost_on_the_way() -> AbstractContextManager[Any]:
 
 
 def parked_rows_are_never_looked_at_again() -> AbstractContextManager[Any]:
-    return _asks_differ({"keys_waited_for": ("counts_of", {"keys": []})})
+    return patch.object(Pass, "_is_plainly_full", lambda *_: True)
 
 
 def changed_limits_leave_what_is_parked() -> AbstractContextManager[Any]:

@@ -26,14 +26,14 @@ from tenuto.store.postgres.turn_rows import _COLUMNS
 from tests.kit.postgres_database import connected, fresh_database
 from tests.store.postgres.conftest import Opener
 
-FRAMES = {"turn", "turn_of_winners", "page_of_instances", "together"}
+FRAMES = {"turn", "turn_of_winners", "page_of_instances", "together", "for_each"}
 PARTS = [
     name
     for name in _COLUMNS
     if f"{name}" in QUERIES and name not in {"owned", "owned_elsewhere", "take_back"}
 ]
 FRAGMENTS = re.compile(r"_(?:check|result|then|then_too)$")
-NOT_PLANNED = re.compile(r"(?:BEGIN|COMMIT|ROLLBACK|CREATE SCHEMA|LOCK TABLE)\b")
+NOT_PLANNED = re.compile(r"(?:BEGIN|COMMIT|ROLLBACK|CREATE SCHEMA|LOCK TABLE|SET LOCAL)\b")
 
 SMALL = {
     "listeners": "as many rows as there are listeners",
@@ -63,6 +63,7 @@ IN_INDEX_ORDER = {
 
 WALKED = {
     "freed_slots": "reads what was given back since the pass before, in order, and stops",
+    "lines_waited_for": "the same, and one row of each tenant that waits",
     "concurrency_documents": "reads one row of each tenant that has limits of its own",
     "concurrency_rows": "reads one row of each tenant that has limits of its own",
     "slots_mark": "stops at the first slot",
@@ -275,6 +276,7 @@ INSERT INTO tenuto.slots
 SELECT 'i' || n, '', '', CASE n WHEN 1 THEN 'a' WHEN 2 THEN 'z' ELSE 'large' END, 'd', '[]', NULL,
     0, 'queue', 1, 2, n, 0, NULL, n, 'waiting',
     'global', NULL FROM generate_series(1, {10 * ROWS}) AS n;
+INSERT INTO tenuto.slot_counts VALUES ('a', 'turn:a', 1000), ('z', 'tenant:z', 7);
 """
 
 
@@ -284,10 +286,10 @@ SELECT 'i' || n, '', '', CASE n WHEN 1 THEN 'a' WHEN 2 THEN 'z' ELSE 'large' END
 async def test_the_tenants_of_a_long_line_are_found_without_reading_it(
     opened: Opener, mode: str, *, is_analysed: bool
 ) -> None:
-    """Each pass of admission asks for them, while another pass waits for the lock."""
+    """Each pass of admission asks for them, while turns and other passes wait for the lock."""
     url = await fresh_database("tenuto_plans_line")
     (await opened(url)).abandon()
-    sent = STATEMENTS["tenants_in_line"]
+    sent = STATEMENTS["lines_waited_for"]
     async with connected(url) as connection:
         await connection.execute(f"{LEFT_ALONE};{LONG_LINE}")
         if is_analysed:
@@ -295,7 +297,8 @@ async def test_the_tenants_of_a_long_line_are_found_without_reading_it(
         await connection.execute(f"SET plan_cache_mode = {mode}")
         await connection.execute(f"PREPARE line AS {sent.sql}")
         for key in ("", "global"):
-            explained = f"EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE line ('{key}')"
+            asked = f"EXECUTE line (ARRAY['{key}'], 100, 2)"
+            explained = f"EXPLAIN (ANALYZE, FORMAT JSON) {asked}"
             [(answer,)] = await connection.fetch(explained)
             read = sum(
                 node["Actual Loops"] * (node["Actual Rows"] + node.get("Rows Removed by Filter", 0))
@@ -303,8 +306,10 @@ async def test_the_tenants_of_a_long_line_are_found_without_reading_it(
                 if node.get("Relation Name") == "slots"
             )
             assert read <= 5, answer
-            tenants = [row[0] for row in await connection.fetch(f"EXECUTE line ('{key}')")]
-            assert tenants == (["a", "large", "z"] if key else [])
+            found = [(*row[:2], *row[3:6]) for row in await connection.fetch(asked)]
+            # Two of three tenants: one has had a turn.
+            here = [(key, None, "large", None, None), (key, None, "z", None, 7)]
+            assert found == (here if key else []) + [(key, None, None, None, None)]
 
 
 BEHIND_WALL = {

@@ -42,7 +42,18 @@ class Together(NamedTuple):
     statements: Sequence[Ask | Insert]
 
 
-Script: TypeAlias = Generator[Ask | Insert | Together, list[Any], T]
+class Each(NamedTuple):
+    """A statement that reads, once for each of these rows of parameters, all sent at once.
+
+    The script is sent the rows of each time. Parameters are texts and whole numbers.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    rows: Sequence[Sequence[str | int]]
+
+
+Script: TypeAlias = Generator[Ask | Insert | Together | Each, list[Any], T]
 """Statements of one transaction: it yields each, and is sent the rows."""
 
 
@@ -61,10 +72,11 @@ class RowPort(Protocol):
         """The same, also by a process beside the engine, whose store was opened for reading."""
         ...
 
-    async def transaction(self, script: Callable[[], Script[T]]) -> T:
+    async def transaction(self, script: Callable[[], Script[T]], *, is_pass: bool = False) -> T:
         """What a script returns, once its statements are durable; also beside the engine.
 
-        The script may be begun several times.
+        The script may be begun several times. A pass begins with the lock of the limits, and need
+        not be durable: each write that follows from it is later, and is lost with it.
 
         StoreUnavailable says so where it is not known whether they were written.
         """

@@ -925,6 +925,10 @@ WHERE tenant = :tenant AND name = :name AND sealed = :old RETURNING 1;
 -- Let one process at a time grant slots and set limits.
 SELECT document, ranked_to, changes FROM tenuto.concurrency WHERE tenant = '' FOR UPDATE;
 
+-- name: concurrency_state
+-- The limits of the service, up to where rows have the order that is set, and the number of the newest change.
+SELECT document, ranked_to, changes FROM tenuto.concurrency WHERE tenant = '';
+
 -- name: freed_slots
 -- What was given back since the pass before, oldest first.
 SELECT number, keys, amount FROM tenuto.slots_freed ORDER BY number LIMIT :limit;

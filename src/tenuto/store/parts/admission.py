@@ -16,7 +16,7 @@ from msgspec import UNSET
 from tenuto.model.durations import epoch_ms, from_epoch_ms
 from tenuto.model.inputs import Admitted, CancelAsked
 from tenuto.model.slots import GLOBAL, NO_DEADLINE_MS, RATE, ConcurrencyConfig, kept_of, tenant_key
-from tenuto.store.cold.port import Ask, Insert, Row, Script, Together, Value
+from tenuto.store.cold.port import Ask, Each, Insert, Row, Script, Together, Value
 from tenuto.store.cold.rows import records_of
 from tenuto.store.parts.limits import Limits
 from tenuto.store.parts.load_reports import counts_since
@@ -46,8 +46,10 @@ _FEW = 10
 """Rows of the first page of a line whose limit its rows have."""
 _PLAIN = ("global", "tenant", "user")
 """Kinds of limits that are the same for every row."""
-_SIZES = (8, 4, 2, 1)
-"""So many statements are sent at once, so that there are few different ones."""
+_MOST_TENANTS = 100
+"""The most tenants of a line that a pass looks at; the others have their turn in the next one."""
+_COLUMNS = ("key", "tenant", "rank_class", "rank", "instance_id", "node", "iteration", "limit")
+"""The parameters of a page of a line."""
 _MOST_BELOW = 200
 """The most waiting rows of a limit that are looked at for a deadlock."""
 
@@ -62,7 +64,7 @@ class _Line:
         self.key = key
         self.tenant = tenant
         self.rows: list[Slot] = []
-        self.after: tuple[Value, ...] = (-1, LOWEST, "", "", "")
+        self.after: tuple[str | int, ...] = (-1, LOWEST, "", "", "")
         self.is_read = False
         self._page = first
 
@@ -71,22 +73,10 @@ class _Line:
         """Whether its next page is to be read."""
         return not (self.rows or self.is_read)
 
-    def ask(self) -> Ask:
-        """Its next page."""
-        rank_class, rank, instance_id, node, iteration = self.after
-        return Ask(
-            "slots_in_line",
-            {
-                "key": self.key,
-                "tenant": self.tenant,
-                "rank_class": rank_class,
-                "rank": rank,
-                "instance_id": instance_id,
-                "node": node,
-                "iteration": iteration,
-                "limit": self._page,
-            },
-        )
+    @property
+    def page(self) -> tuple[str | int, ...]:
+        """The parameters of its next page."""
+        return (self.key, self.tenant, *self.after, self._page)
 
     def take(self, found: Sequence[Row]) -> None:
         """The rows of its next page."""
@@ -155,6 +145,8 @@ class Pass:
         self._read: set[str] = set()
         """The limits whose lines were looked at."""
         self._full: set[str] = set()
+        self._more_tenants: set[str] = set()
+        """The limits with more tenants in line than a pass looks at."""
         self._granted: list[Slot] = []
         self._parked: dict[SlotKey, str] = {}
         self._parked_before: dict[SlotKey, str] = {}
@@ -168,32 +160,35 @@ class Pass:
         """Of granted slots with a rate: the moments at which they count as begun."""
 
     def script(self) -> Script[Admission]:
-        [(document, ranked_to, changes)] = yield Ask("lock_concurrency", {})
-        is_ranked = ranked_to is None
-        if not self._is_short:
-            is_ranked = yield from _rank(document, ranked_to)
-        [marks], freed, new, documents = yield Together(
+        [state], [marks], freed, lines, documents = yield Together(
             (
+                Ask("concurrency_state", {}),
                 Ask("paces_mark", {}),
                 Ask("freed_slots", {"limit": self._most}),
-                Ask("tenants_in_line", {"key": ""}),
+                self._lines_waited_for(["", turn_key("")], freed=self._most),
                 Ask("concurrency_documents", {}),
             )
         )
+        document, ranked_to, changes = state
+        is_ranked = ranked_to is None
+        if not self._is_short:
+            is_ranked = yield from _rank(document, ranked_to)
         due, next_at, is_settled = yield from self._pace(*marks)
         if not self._is_calm:
-            new = yield Ask("tenants_in_line", {"key": ""})
+            # Settled requests are new ones now.
+            old = [row for row in lines if row[0] and row[0] not in due]
+            lines = old + (yield self._lines_waited_for(["", *sorted(due)], freed=0))
         yield from self._set_limits(documents)
-        self._lines = [_Line("", tenant, _PAGE) for (tenant,) in new]
-        self._lines += yield from self._lines_of_freed(freed, due)
-        if self._lines and self._limits.is_global:
-            yield from self._count({turn_key(each.tenant) for each in self._lines})
+        self._lines = self._lines_of(lines, freed)
         self._read = {line.key for line in self._lines}
         self._behind = frozenset(tenant_key(line.tenant) for line in self._lines)
         is_done = yield from self._serve()
         yield from self._end_deadlocks()
         owners = yield from self._write([number for number, _, _ in freed])
-        left = set() if is_done else {line.key for line in self._lines if line.key}
+        is_done = is_done and self._more_tenants <= self._full
+        left = self._more_tenants - self._full - {""}
+        if not is_done:
+            left |= {line.key for line in self._lines if line.key}
         if self._has_kept:
             left.add(GLOBAL)
         if self._withdrawn or left or not is_done:
@@ -285,34 +280,42 @@ class Pass:
         is_all = settled.is_done and len(due) < self._most
         return {key for (key,) in due}, next_at, is_all
 
-    def _lines_of_freed(self, freed: Sequence[Row], due: set[str]) -> Script[list[_Line]]:
-        """The lines of limits with a free slot, and of rates whose moment has come."""
+    @staticmethod
+    def _lines_waited_for(keys: Sequence[str], *, freed: int) -> Ask:
+        """Of these limits, and of those of so many rows of freed slots: counts and tenants."""
+        which: dict[str, Value] = {"keys": keys, "limit": freed, "most_tenants": _MOST_TENANTS}
+        return Ask("lines_waited_for", which)
+
+    def _lines_of(self, found: Sequence[Row], freed: Sequence[Row]) -> list[_Line]:
+        """The lines of new rows, of limits with a free slot, and of rates whose moment has come."""
         amounts: list[tuple[list[str], int]] = [(_names(keys), amount) for _, keys, amount in freed]
-        counted = set[str]().union(*(names for names, _ in amounts))
-        keys = due | counted
-        if not keys:
-            return []
-        parked, counts = yield Together(
-            (
-                Ask("keys_waited_for", {"keys": sorted(keys)}),
-                Ask("counts_of", {"keys": sorted(keys)}),
-            )
-        )
         # A rate whose moment has come may be one of them: limits have changed, or a pass ended
         # before its line.
-        self._counts |= dict.fromkeys(counted, 0)
-        self._take_counts(counts)
+        self._counts |= dict.fromkeys(set[str]().union(*(names for names, _ in amounts)), 0)
+        tenants: dict[str, list[str]] = {}
+        for key, taken, is_waited_for, tenant, turn, *own in found:
+            self._take_count(key, taken, is_waited_for)
+            if tenant is None:
+                continue
+            tenants.setdefault(key, []).append(tenant)
+            self._counts.setdefault(tenant_key(tenant), 0)
+            self._take_count(tenant_key(tenant), *own)
+            if self._limits.is_global:
+                self._counts.setdefault(turn_key(tenant), 0)
+                self._take_count(turn_key(tenant), turn, 0)
         # A turn that parks a row need not say so.
-        self._waited_for.update(key for (key,) in parked)
+        self._waited_for.update(tenants.keys() - {""})
         for names, amount in amounts:
             for name in names:
                 self._counts[name] -= amount
-        waited_for = [key for (key,) in parked if not self._is_plainly_full(key)]
-        found = yield from _all_of([Ask("tenants_in_line", {"key": key}) for key in waited_for])
+        if self._limits.is_global:
+            self._counts.setdefault(turn_key(""), 0)
+        served = [key for key in tenants if not (key and self._is_plainly_full(key))]
+        self._more_tenants = {key for key in served if len(tenants[key]) == _MOST_TENANTS}
         return [
-            _Line(key, tenant, self._room_of(key))
-            for key, tenants in zip(waited_for, found, strict=True)
-            for (tenant,) in tenants
+            _Line(key, tenant, self._room_of(key) if key else _PAGE)
+            for key in served
+            for tenant in tenants[key]
         ]
 
     def _is_plainly_full(self, key: str) -> bool:
@@ -340,7 +343,7 @@ class Pass:
         used_up = [line for line in self._lines if line.is_used_up]
         if not used_up:
             return
-        pages = yield from _all_of([line.ask() for line in used_up])
+        pages = yield Each("slots_in_line", _COLUMNS, [line.page for line in used_up])
         for line, page in zip(used_up, pages, strict=True):
             line.take(page)
         rows = [row for line in used_up for row in line.rows]
@@ -488,17 +491,17 @@ class Pass:
         if not unknown:
             return
         self._counts |= dict.fromkeys(unknown, 0)
-        if any(each.startswith("turn:") for each in unknown) and "turn:" not in self._counts:
-            unknown.append("turn:")
-            self._counts["turn:"] = 0
-        self._take_counts((yield Ask("counts_of", {"keys": unknown})))
+        for row in (yield Ask("counts_of", {"keys": unknown})):
+            self._take_count(*row)
 
-    def _take_counts(self, found: Sequence[Row]) -> None:
-        for key, taken, is_waited_for in found:
-            self._counts[key] = taken
-            self._before[key] = (taken, bool(is_waited_for))
-            if is_waited_for:
-                self._waited_for.add(key)
+    def _take_count(self, key: str, taken: int | None, is_waited_for: int | None) -> None:
+        """How many slots of a limit are taken, before this pass; None: there is no row."""
+        if taken is None:
+            return
+        self._counts[key] = taken
+        self._before[key] = (taken, bool(is_waited_for))
+        if is_waited_for:
+            self._waited_for.add(key)
 
     def _rates_followed(self, due: set[str], *, is_done: bool) -> Script[bool]:
         """Write what is known of rates; whether moments have changed."""
@@ -513,23 +516,12 @@ class Pass:
         `freed`: the numbers of rows that were taken back.
         """
         ended = {SlotKey(instance_id) for instance_id in self._ended}
-        touched = sorted({slot.slot_key for slot in self._granted} | self._parked.keys() | ended)
         locked: set[SlotKey] = set()
-        if touched:
-            found = yield Ask("lock_slots", _columns(touched))
+        if self._parked or ended:
+            found = yield Ask("lock_slots", _columns(sorted(self._parked.keys() | ended)))
             locked = {SlotKey(*row[:3]) for row in found if row[3] == "waiting"}
         before = self._parked_before
         self._withdrawn = {key for row, key in before.items() if row not in locked and key}
-        for slot in [each for each in self._granted if each.slot_key not in locked]:
-            # A turn is giving it up at this moment.
-            self._granted.remove(slot)
-            self._withdrawn.update(slot.keys)
-            if slot.blocked_on:
-                self._withdrawn.add(slot.blocked_on)
-            for key in slot.keys:
-                self._counts[key] -= 1
-            if (rate := slot.rate) is not None:
-                self._rates.undo(rate)
         waits = locked - ended
         parked = [(*key, full) for key, full in self._parked.items() if key in waits]
         statements: list[Ask | Insert] = []
@@ -542,8 +534,12 @@ class Pass:
             # They are cancelled by what they are sent: no later pass grants them a slot before.
             statements.append(Ask("set_slots_aside", _columns(aside)))
         if self._granted:
-            held = sorted(slot.slot_key for slot in self._granted)
-            statements.append(Ask("hold_slots", {**_columns(held), "now": epoch_ms(self._now)}))
+            held = {
+                **_columns([slot.slot_key for slot in self._granted]),
+                "numbers": [slot.number for slot in self._granted],
+                "now": epoch_ms(self._now),
+            }
+            statements.append(Ask("hold_slots", held))
         statements += yield from self._put_counts(key for *_, key in parked)
         mail = self._mail()
         if mail:
@@ -551,8 +547,34 @@ class Pass:
             statements.append(Insert("insert_grants", columns, mail))
         if not statements:
             return {}
-        *_, found = yield Together(statements)
-        return {id: owner for id, owner in found if owner is not None} if mail else {}
+        names = [each.name for each in statements]
+        answers = dict(zip(names, (yield Together(statements)), strict=True))
+        yield from self._take_back({SlotKey(*row) for row in answers.get("hold_slots", ())})
+        return {id: owner for id, owner in answers.get("insert_grants", ()) if owner is not None}
+
+    def _take_back(self, held: set[SlotKey]) -> Script[None]:
+        """Grant nothing to requests that a turn has given up, or is giving up at this moment."""
+        lost = [slot for slot in self._granted if slot.slot_key not in held]
+        if not lost:
+            return
+        ids = {
+            slot.slot_key: id for slot, (id, _) in zip(self._granted, self._messages(), strict=True)
+        }
+        for slot in lost:
+            self._granted.remove(slot)
+            self._withdrawn.update(slot.keys)
+            if slot.blocked_on:
+                self._withdrawn.add(slot.blocked_on)
+            for key in slot.keys:
+                self._counts[key] -= 1
+            if (rate := slot.rate) is not None:
+                self._rates.undo(rate)
+        counts = yield from self._put_counts(())
+        withdrawn: dict[str, Value] = {
+            "ids": [ids[slot.slot_key] for slot in lost],
+            "instance_ids": [slot.instance_id for slot in lost],
+        }
+        yield Together([Ask("withdraw_grants", withdrawn), *counts])
 
     def _mail(self) -> list[tuple[Value, ...]]:
         """The rows of all messages; this process hands over those that are for any."""
@@ -581,6 +603,7 @@ class Pass:
         self._waited_for.update(parked_on)
         now = {key: (count, key in self._waited_for) for key, count in self._counts.items()}
         changed = [key for key in sorted(now) if self._before.get(key, (0, False)) != now[key]]
+        self._before |= {key: now[key] for key in changed}
         unused = [key for key in changed if now[key] == (0, False)]
         statements: list[Ask | Insert] = []
         if unused:
@@ -594,16 +617,6 @@ class Pass:
             columns = ("tenant", "limit_key", "taken", "is_waited_for")
             statements.append(Insert("put_counts", columns, rows))
         return statements
-
-
-def _all_of(asked: Sequence[Ask]) -> Script[list[list[Row]]]:
-    """The rows of each of these statements."""
-    found: list[list[Row]] = []
-    while len(found) < len(asked):
-        left = len(asked) - len(found)
-        size = next(each for each in _SIZES if each <= left)
-        found += yield Together(asked[len(found) : len(found) + size])
-    return found
 
 
 def _cancel(reason: str, source: Literal["COLLAPSED", "REJECTED", "DEADLOCK"]) -> CancelAsked:

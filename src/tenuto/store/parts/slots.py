@@ -58,7 +58,7 @@ class Slots(ColdPart):
         what is left.
         """
         made = partial(Pass, now, most, process_id=process_id, keeps_slots=keeps_slots)
-        return await self._port.transaction(lambda: made().script())
+        return await self._port.transaction(lambda: made().script(), is_pass=True)
 
     @for_tenants
     async def of(self, tenant: str, instance_id: str) -> list[Slot]:

@@ -61,12 +61,17 @@ class Pool:
         async with self.session() as session:
             return await session.fetch(sent, parameters)
 
-    async def transaction(self, work: Callable[[Transaction], Awaitable[T]]) -> T:
-        """Do `work` in one transaction; where it may be durable, StoreUnavailable says so."""
+    async def transaction(
+        self, work: Callable[[Transaction], Awaitable[T]], *, first: str | None = None
+    ) -> T:
+        """Do `work` in one transaction; where it may be durable, StoreUnavailable says so.
+
+        `first`: statements without parameters that are sent with its beginning.
+        """
 
         async def once() -> T:
             async with self.session() as session:
-                return await session.transaction(work)
+                return await session.transaction(work, first=first)
 
         try:
             return await repeated(once, self._server.budget)

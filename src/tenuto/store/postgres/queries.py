@@ -56,6 +56,12 @@ def statement(name: str, schema: str) -> Statement:
 
 
 @cache
+def commands(names: tuple[str, ...], schema: str) -> str:
+    """Statements without parameters, one after the other."""
+    return "\n".join(in_schema(QUERIES[name].sql, schema) for name in names)
+
+
+@cache
 def page_of_instances(positions: str, schema: str) -> Statement:
     """The list whose positions come from the statement of that name."""
     inner = QUERIES[positions].sql.rstrip(";")
@@ -109,6 +115,24 @@ def statements_together(names: tuple[str, ...], schema: str) -> Statement:
         QUERIES["together"]
         .sql.replace("/* parts */", ",\n".join(parts))
         .replace("/* results */", ",\n".join(results))
+    )
+    return numbered(in_schema(text, schema))
+
+
+@cache
+def statement_for_each(name: str, columns: tuple[tuple[str, str], ...], schema: str) -> Statement:
+    """A statement for each row of parameters; each row of its own has an array of what it gives.
+
+    `columns`: the names and types of the parameters. A statement gets one array for each.
+    """
+    body = _PARAMETER.sub(r"wanted.\1", QUERIES[name].sql.rstrip().rstrip(";"))
+    arrays = ", ".join(f":{name}::{type}[]" for name, type in columns)
+    names = ", ".join(f'"{name}"' for name, _ in columns)
+    text = (
+        QUERIES["for_each"]
+        .sql.replace("/* arrays */", arrays)
+        .replace("/* names */", names)
+        .replace("/* statement */", re.sub(r"wanted\.(\w+)", r'wanted."\1"', body))
     )
     return numbered(in_schema(text, schema))
 

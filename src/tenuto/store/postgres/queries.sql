@@ -32,6 +32,11 @@ SET LOCAL enable_hashjoin = off;
 SET LOCAL enable_mergejoin = off;
 SET LOCAL jit = off;
 
+-- name: begin_pass
+-- Let one process at a time grant slots. What follows from a pass is written after it, and is lost where it is lost.
+SET LOCAL synchronous_commit = off;
+SELECT 1 FROM tenuto.concurrency WHERE tenant = '' FOR UPDATE;
+
 -- name: begin_look
 -- Start a transaction in which all reads see the same moment, pooled or not.
 BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
@@ -3838,6 +3843,12 @@ SELECT /* results */;
 -- The rows of one of them.
 (SELECT array_agg(part) FROM part);
 
+-- name: for_each
+-- A statement for each row of parameters, and an array of the rows of each time.
+SELECT (SELECT array_agg(part) FROM (/* statement */) AS part)
+FROM unnest(/* arrays */) WITH ORDINALITY AS wanted (/* names */, place)
+ORDER BY wanted.place;
+
 -- name: insert_grants
 -- Insert the mailbox messages of a pass: for the owner of an instance, else for the process that asked
 -- for its slot, else for the one that is named, else for any.
@@ -4042,27 +4053,60 @@ WHERE
     slot.instance_id = moved.instance_id AND slot.node = '' AND slot.iteration = ''
     AND slot.state || '' = 'settling';
 
--- name: tenants_in_line
--- The tenants with rows that are parked on a limit. A range of one key, in the order of the index: with "= :key", or
--- with min(), PostgreSQL may read every row that waits.
-WITH RECURSIVE line (tenant) AS (
-    SELECT (
-        SELECT slot.tenant FROM tenuto.slots AS slot
-        WHERE slot.state = 'waiting' AND slot.blocked_on >= :key AND slot.blocked_on <= :key
-        ORDER BY slot.blocked_on, slot.tenant LIMIT 1
-    )
+-- name: lines_waited_for
+-- Of these limits and of those with slots that were freed: how many slots are taken, and some tenants with rows that are
+-- parked on it, those first whose turn is next; with the turn of each, and how many slots it has. The last row of a limit
+-- has no tenant. A range of one key, in the
+-- order of the index: with "= key", or with min(), PostgreSQL may read every row that waits.
+WITH RECURSIVE named (key) AS (
+    SELECT unnest(:keys::text[])
+    UNION
+    SELECT name.key FROM (
+        SELECT keys FROM tenuto.slots_freed ORDER BY number LIMIT :limit
+    ) AS freed
+    CROSS JOIN LATERAL jsonb_array_elements_text(freed.keys::jsonb) AS name (key)
+),
+
+line (key, tenant) AS (
+    SELECT
+        named.key,
+        (
+            SELECT slot.tenant FROM tenuto.slots AS slot
+            WHERE slot.state = 'waiting' AND slot.blocked_on >= named.key AND slot.blocked_on <= named.key
+            ORDER BY slot.blocked_on, slot.tenant LIMIT 1
+        )
+    FROM named
     UNION ALL
-    SELECT (
-        SELECT slot.tenant FROM tenuto.slots AS slot
-        WHERE
-            slot.state = 'waiting' AND (slot.blocked_on, slot.tenant) > (:key, line.tenant)
-            AND slot.blocked_on <= :key
-        ORDER BY slot.blocked_on, slot.tenant LIMIT 1
-    )
+    SELECT
+        line.key,
+        (
+            SELECT slot.tenant FROM tenuto.slots AS slot
+            WHERE
+                slot.state = 'waiting' AND (slot.blocked_on, slot.tenant) > (line.key, line.tenant)
+                AND slot.blocked_on <= line.key
+            ORDER BY slot.blocked_on, slot.tenant LIMIT 1
+        )
     FROM line WHERE line.tenant IS NOT NULL
+),
+
+placed AS (
+    SELECT
+        line.key, line.tenant, turn.taken AS turn,
+        row_number() OVER (
+            PARTITION BY line.key ORDER BY line.tenant IS NULL, coalesce(turn.taken, 0), line.tenant
+        ) AS place
+    FROM line
+    LEFT JOIN tenuto.slot_counts AS turn ON turn.limit_key = 'turn:' || line.tenant
 )
 
-SELECT tenant FROM line WHERE tenant IS NOT NULL;
+SELECT
+    placed.key, counted.taken, counted.is_waited_for,
+    placed.tenant, placed.turn, own.taken AS own_taken, own.is_waited_for AS is_own_waited_for
+FROM placed
+LEFT JOIN tenuto.slot_counts AS counted ON counted.limit_key = placed.key
+LEFT JOIN tenuto.slot_counts AS own ON own.limit_key = 'tenant:' || placed.tenant
+WHERE placed.tenant IS NULL OR placed.place <= :most_tenants::bigint
+ORDER BY placed.key, placed.place;
 
 -- name: keys_waited_for
 -- Those of these limits on which a row is parked.
@@ -4107,14 +4151,30 @@ INNER JOIN tenuto.slots AS slot
 FOR UPDATE OF slot SKIP LOCKED;
 
 -- name: hold_slots
--- Grant slots.
+-- Grant slots; gives those that are. Rows that a turn is deleting, or has replaced, are left out.
 UPDATE tenuto.slots AS slot SET state = 'held', blocked_on = '', held_at = :now::bigint
-FROM unnest(:instance_ids::text[], :nodes::text[], :iterations::text[]) AS granted (
-    instance_id, node, iteration
-)
+FROM (
+    SELECT waiting.instance_id, waiting.node, waiting.iteration
+    FROM unnest(
+        :instance_ids::text[], :nodes::text[], :iterations::text[], :numbers::bigint[]
+    ) AS granted (instance_id, node, iteration, number)
+    INNER JOIN tenuto.slots AS waiting
+        ON
+            waiting.instance_id = granted.instance_id AND waiting.node = granted.node
+            AND waiting.iteration = granted.iteration AND waiting.number = granted.number
+            AND waiting.state || '' = 'waiting'
+    FOR UPDATE OF waiting SKIP LOCKED
+) AS locked
 WHERE
-    slot.instance_id = granted.instance_id AND slot.node = granted.node
-    AND slot.iteration = granted.iteration;
+    slot.instance_id = locked.instance_id AND slot.node = locked.node
+    AND slot.iteration = locked.iteration
+RETURNING slot.instance_id, slot.node, slot.iteration;
+
+-- name: withdraw_grants
+-- Delete mailbox messages of a pass to instances whose rows were given up meanwhile.
+DELETE FROM tenuto.mailbox AS mail
+USING unnest(:ids::text[], :instance_ids::text[]) AS withdrawn (id, instance_id)
+WHERE mail.id = withdrawn.id AND mail.instance_id = withdrawn.instance_id;
 
 -- name: set_slots_aside
 -- Let rows wait no longer whose instances are about to end.

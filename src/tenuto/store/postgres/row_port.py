@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar, cast
 
-from tenuto.store.cold.port import Ask, Insert, Parameters, Row, RowPort, Script, Together
+from tenuto.store.cold.port import Ask, Each, Insert, Parameters, Row, RowPort, Script, Together
 from tenuto.store.postgres.database import Database
-from tenuto.store.postgres.queries import part_name, statements_together
+from tenuto.store.postgres.queries import part_name, statement_for_each, statements_together
 from tenuto.store.postgres.session import Transaction
 
 T = TypeVar("T")
@@ -29,9 +29,9 @@ class PostgresRowPort(RowPort):
     async def write_beside(self, name: str, parameters: Parameters) -> list[Row]:
         return await self.rows(name, parameters)
 
-    async def transaction(self, script: Callable[[], Script[T]]) -> T:
+    async def transaction(self, script: Callable[[], Script[T]], *, is_pass: bool = False) -> T:
         return await self._database.connections.transaction(
-            lambda transaction: _run(script(), transaction)
+            lambda transaction: _run(script(), transaction), first="begin_pass" if is_pass else None
         )
 
 
@@ -41,6 +41,8 @@ async def _run(script: Script[T], transaction: Transaction) -> T:
         while True:
             if isinstance(asked, Together):
                 asked = script.send(await _all_of(asked.statements, transaction))
+            elif isinstance(asked, Each):
+                asked = script.send(await _for_each(asked, transaction))
             else:
                 found = await transaction.rows(asked.name, _parameters(asked))
                 asked = script.send(cast("list[Row]", found))
@@ -58,6 +60,16 @@ async def _all_of(statements: Sequence[Ask | Insert], transaction: Transaction) 
     }
     [found] = await transaction.fetch(statements_together(names, transaction.schema), parameters)
     return [list(rows or ()) for rows in found]
+
+
+async def _for_each(asked: Each, transaction: Transaction) -> list[list[Row]]:
+    if not asked.rows:
+        return []
+    types = tuple("bigint" if isinstance(value, int) else "text" for value in asked.rows[0])
+    columns = tuple(zip(asked.columns, types, strict=True))
+    sent = statement_for_each(asked.name, columns, transaction.schema)
+    values = dict(zip(asked.columns, map(list, zip(*asked.rows, strict=True)), strict=True))
+    return [list(rows or ()) for (rows,) in await transaction.fetch(sent, values)]
 
 
 def _parameters(asked: Ask | Insert) -> Parameters:

@@ -17,7 +17,7 @@ from tenuto.store.postgres.faults import (
     sqlstate,
     translated,
 )
-from tenuto.store.postgres.queries import QUERIES, Column, Parameters, Statement, statement
+from tenuto.store.postgres.queries import Column, Parameters, Statement, commands, statement
 from tenuto.store.postgres.server import Server
 from tenuto.store.retry_budget import RetryBudget
 
@@ -117,13 +117,21 @@ class Session:
                 raise
 
     async def transaction(
-        self, work: Callable[[Transaction], Awaitable[T]], *, begin: str | None = None
+        self,
+        work: Callable[[Transaction], Awaitable[T]],
+        *,
+        begin: str | None = None,
+        first: str | None = None,
     ) -> T:
-        """Do `work` in one transaction that is durable when this returns."""
+        """Do `work` in one transaction that is durable when this returns.
+
+        `first`: statements without parameters that are sent with its beginning.
+        """
         async with self._in_use:
             connection = await self._connected()
             try:
-                await self._command(connection, begin or self._begin)
+                begins = (begin or self._begin, first) if first else (begin or self._begin,)
+                await self._command(connection, *begins)
                 result = await work(Transaction(self, connection))
             except BaseException as error:
                 await self._fail(connection, error)
@@ -189,9 +197,10 @@ class Session:
             self._connection = await self.server.connect()
         return self._connection
 
-    async def _command(self, connection: Connection, name: str) -> None:
+    async def _command(self, connection: Connection, *names: str) -> None:
+        """Statements without parameters, sent as one."""
         self.statements += 1
-        sql = QUERIES[name].sql
+        sql = commands(names, self.schema)
         if self.recorder is not None:
             self.recorder(sql, ())
         await connection.execute(sql)

@@ -2427,20 +2427,56 @@ WHERE
 -- Delete what a pass has taken back.
 DELETE FROM slots_freed WHERE number IN (SELECT value FROM json_each(:numbers));
 
--- name: tenants_in_line
--- The tenants with rows that are parked on a limit.
-WITH RECURSIVE line (tenant) AS (
-    SELECT min(slot.tenant) FROM slots AS slot
-    WHERE slot.state = 'waiting' AND slot.blocked_on = :key
+-- name: lines_waited_for
+-- Of these limits and of those with slots that were freed: how many slots are taken, and some tenants with rows that are
+-- parked on it, those first whose turn is next; with the turn of each, and how many slots it has. The last row of a limit
+-- has no tenant.
+WITH RECURSIVE named (key) AS (
+    SELECT value FROM json_each(:keys)
+    UNION
+    SELECT name.value
+    FROM (SELECT keys FROM slots_freed ORDER BY number LIMIT :limit) AS freed
+    CROSS JOIN json_each(freed.keys) AS name
+),
+
+line (key, tenant) AS (
+    SELECT
+        named.key,
+        (
+            SELECT min(slot.tenant) FROM slots AS slot
+            WHERE slot.state = 'waiting' AND slot.blocked_on = named.key
+        )
+    FROM named
     UNION ALL
-    SELECT (
-        SELECT min(slot.tenant) FROM slots AS slot
-        WHERE slot.state = 'waiting' AND slot.blocked_on = :key AND slot.tenant > line.tenant
-    )
+    SELECT
+        line.key,
+        (
+            SELECT min(slot.tenant) FROM slots AS slot
+            WHERE
+                slot.state = 'waiting' AND slot.blocked_on = line.key
+                AND slot.tenant > line.tenant
+        )
     FROM line WHERE line.tenant IS NOT NULL
+),
+
+placed AS (
+    SELECT
+        line.key, line.tenant, turn.taken AS turn,
+        row_number() OVER (
+            PARTITION BY line.key ORDER BY line.tenant IS NULL, coalesce(turn.taken, 0), line.tenant
+        ) AS place
+    FROM line
+    LEFT JOIN slot_counts AS turn ON turn.limit_key = 'turn:' || line.tenant
 )
 
-SELECT tenant FROM line WHERE tenant IS NOT NULL;
+SELECT
+    placed.key, counted.taken, counted.is_waited_for,
+    placed.tenant, placed.turn, own.taken AS own_taken, own.is_waited_for AS is_own_waited_for
+FROM placed
+LEFT JOIN slot_counts AS counted ON counted.limit_key = placed.key
+LEFT JOIN slot_counts AS own ON own.limit_key = 'tenant:' || placed.tenant
+WHERE placed.tenant IS NULL OR placed.place <= :most_tenants
+ORDER BY placed.key, placed.place;
 
 -- name: keys_waited_for
 -- Those of these limits on which a row is parked.
@@ -2476,15 +2512,17 @@ SELECT instance_id, node, iteration, state FROM slots
 WHERE instance_id IN (SELECT value FROM json_each(:instance_ids));
 
 -- name: hold_slots
--- Grant slots.
+-- Grant slots; gives those that are.
 UPDATE slots SET state = 'held', blocked_on = '', held_at = :now
-WHERE (instance_id, node, iteration) IN (
+WHERE (instance_id, node, iteration, number) IN (
     SELECT
         id.value,
         json_extract(:nodes, '$[' || id.key || ']'),
-        json_extract(:iterations, '$[' || id.key || ']')
+        json_extract(:iterations, '$[' || id.key || ']'),
+        json_extract(:numbers, '$[' || id.key || ']')
     FROM json_each(:instance_ids) AS id
-);
+)
+RETURNING instance_id, node, iteration;
 
 -- name: set_slots_aside
 -- Let rows wait no longer whose instances are about to end.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
-from tenuto.store.cold.port import Ask, Insert, Parameters, Row, Script, Together
+from tenuto.store.cold.port import Ask, Each, Insert, Parameters, Row, Script, Together
 from tenuto.store.sqlite.session import Column, Session, as_json
 
 T = TypeVar("T")
@@ -45,7 +45,12 @@ class SqliteRowPort:
         asked = Ask(name, parameters)
         return await self._database.write_beside(lambda session: self._written(session, asked))
 
-    async def transaction(self, script: Callable[[], Script[T]]) -> T:
+    async def transaction(
+        self,
+        script: Callable[[], Script[T]],
+        *,
+        is_pass: bool = False,  # noqa: ARG002 - there is one writer
+    ) -> T:
         return await self._database.write_beside(lambda session: self.driven(session, script()))
 
     def driven(self, session: Session, script: Script[T]) -> T:
@@ -66,6 +71,9 @@ def driven(
         try:
             if isinstance(asked, Together):
                 asked = script.send([write(session, each) for each in asked.statements])
+            elif isinstance(asked, Each):
+                times = [dict(zip(asked.columns, row, strict=True)) for row in asked.rows]
+                asked = script.send([write(session, Ask(asked.name, each)) for each in times])
             else:
                 asked = script.send(write(session, asked))
         except StopIteration as end:
