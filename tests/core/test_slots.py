@@ -128,6 +128,22 @@ def test_one_that_only_waits_gives_its_slot_back_and_asks_again_when_it_is_woken
     assert run.succeed("b").state.status is Status.COMPLETED
 
 
+def test_one_that_rests_when_limits_are_set_asks_when_it_is_woken_and_one_that_runs_goes_on() -> None:
+    woken = play(draw("a>w w>b", w=wait())).start().succeed("a")
+    busy = play(draw("a>b")).start()
+    woken.policies = busy.policies = LIMITED
+    busy.succeed("a")
+    assert (busy.running, busy.ledger.slots, slot_of(busy.state)) == (["b"], {}, None)
+    woken.event("paid")
+    assert (woken.state.status, woken.running) == (Status.RUNNING, [])
+    asked = woken.ledger.slots[ITS_OWN]
+    assert asked.is_woken, "it goes before those that have not begun"
+    woken.admit()
+    assert (woken.running, has_slot(woken)) == (["b"], True)
+    woken.succeed("b")
+    assert (woken.state.status, woken.ledger.slots) == (Status.COMPLETED, {})
+
+
 def test_one_that_keeps_its_slot_goes_on_at_once() -> None:
     """A slot is held while anything is in flight; an instance that only waits, sleeps or is paused
     gives it back (`concurrency.holdWhileWaiting: true` keeps it) and, once woken, comes before any

@@ -95,6 +95,8 @@ def decide(
         d.to_read |= all_watching(plan, d.state)
     if was_paused and d.state.pause is None and d.state.ending is None:
         timer.resumed(d)
+    if policies.slots is not None and d.state.pause is None and slots.joins(d, state):
+        slots.join(d)
     settle(d)
     return d.done()
 

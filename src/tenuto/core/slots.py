@@ -161,6 +161,25 @@ def admitted(d: Deciding, granted: Admitted) -> Rejection | None:
     return None
 
 
+def joins(d: Deciding, before: InstanceState) -> bool:
+    """Whether an instance has to ask for a slot that started before limits counted it.
+
+    It does when it wakes up, as those that have given their slots back; one that runs goes on.
+    `before`: its state before this decision.
+    """
+    rules = d.policies.slots
+    if rules is None or not rules.is_counted or (before.system and SLOT in before.system):
+        return False
+    is_at_rest = before.version > 0 and not before.status.is_final and _rests(before)
+    is_over = d.state.status.is_final or d.state.ending is not None
+    return is_at_rest and not is_over and d.plan.rehearsal is None
+
+
+def join(d: Deciding) -> None:
+    """Let limits count it from now on, those of its user left out: it is not known any more."""
+    _note(d, SlotRequest(state="released"))
+
+
 def ask_again(d: Deciding) -> None:
     """Ask for the slot of an instance that had given it back, since something is to begin."""
     slot = slot_of(d.state)
