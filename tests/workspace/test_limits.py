@@ -235,6 +235,16 @@ async def test_a_full_queue_refuses_starts_that_would_wait_and_no_repeat(place: 
         assert again.id == each.id
 
 
+async def test_a_queue_full_of_others_refuses_no_start_that_begins_at_once(place: Place) -> None:
+    await place.workspace.limits.set({"workflowTypeLimits": {"held": 0}, "queue": {"bound": 2}})
+    await place.app.deploy({**HELD, "id": "free"})
+    await started(place, 2)
+    with pytest.raises(Overloaded):
+        await place.workspace.start("held", {})
+    begun = await place.workspace.start("free", {})
+    assert await begun.status() is not Status.CREATED
+
+
 async def test_a_start_beyond_a_limit_that_rejects_is_refused_with_the_time_to_try_again(
     place: Place,
 ) -> None:

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 
 from tenuto.core import Plan
 from tenuto.core.deciding import Rejection
-from tenuto.core.slots import key_of
+from tenuto.core.slots import key_of, wanted
 from tenuto.engine.limits.free_slots import FreeSlots
 from tenuto.engine.limits.known_limits import KnownLimits
 from tenuto.engine.limits.queue_bound import QueueBound
 from tenuto.engine.limits.slot_hints import SlotHints
 from tenuto.engine.meters import Histogram
 from tenuto.engine.shared import Shared
+from tenuto.engine.turns.slot_rows import Counted, counted_at_start
 from tenuto.model.durations import epoch_ms
 from tenuto.model.errors import Overloaded
 from tenuto.model.inputs import Started
-from tenuto.model.slots import own_key
+from tenuto.model.policy import Policies
+from tenuto.model.slots import SlotRequest, own_key
 from tenuto.store.parts.slot_rows import Admission, Grant
 
 MOST_SECONDS = 300
@@ -73,11 +76,14 @@ class Admissions:
         """How many slots this process has granted."""
         self.waits: dict[str, Histogram] = {}
         """How long those had waited, in seconds, by the kind of the limit that was full."""
+        self._begun = Counter[str]()
+        """Starts that take their slots with their turns: how many of each limit."""
         self._paced = (shared.clock.ticks(), 0)
         """Since when, and from how many, the pace is measured."""
         self._bound = QueueBound(
             shared.clock,
             depth=shared.store.slots.depth,
+            share=self._share_of_queue,
             admit=self._admit_now,
             refuse=self._queue_is_full,
         )
@@ -99,9 +105,19 @@ class Admissions:
         await self._refuse_beyond_own_limit(plan, started, tenant)
         if bound is None:
             yield
-        else:
-            async with self._bound.place(bound):
+            return
+        counted = self._counted(plan, started, tenant)
+        if counted is not None and self._free.has_room(counted, beside=self._begun):
+            # It takes its slot with its turn. Those that do so at the same time count as if they
+            # had taken theirs.
+            self._begun.update(counted.keys)
+            try:
                 yield
+            finally:
+                self._begun -= Counter(counted.keys)
+            return
+        async with self._bound.place(bound, tenant):
+            yield
 
     async def _refuse_beyond_own_limit(self, plan: Plan, started: Started, tenant: str) -> None:
         """Where the limit is full; one that passes and is too late ends as REJECTED."""
@@ -118,8 +134,22 @@ class Admissions:
             error.retry_after = self.seconds_for(1)
             raise error
 
+    def _counted(self, plan: Plan, started: Started, tenant: str) -> Counted | None:
+        """The limits that a start counts for; None: it waits for more than room under them."""
+        request = wanted(plan, Policies(slots=self._limits.rules(tenant)), started)
+        if not isinstance(request, SlotRequest) or request.is_held_up:
+            return None
+        return counted_at_start(tenant, started, request)
+
+    async def _share_of_queue(self, tenant: str, bound: int) -> int:
+        """How many more instances of a tenant may wait where the queue has this bound."""
+        slots = self._store.slots
+        others = len({*await slots.waiting_tenants(), tenant})
+        share = max(1, bound // others)
+        return share - await slots.depth_of(tenant, share)
+
     def _queue_is_full(self, bound: int) -> Overloaded:
-        error = Overloaded(f"{bound:,} instances wait for slots", code="TEN-2836")
+        error = Overloaded(f"the queue is full: its bound is {bound:,}", code="TEN-2836")
         error.retry_after = self.seconds_for(max(1, bound // 10))
         return error
 

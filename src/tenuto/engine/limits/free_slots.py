@@ -60,6 +60,14 @@ class FreeSlots:
             taken[key] = taken.get(key, 0) + 1
         return True
 
+    def has_room(self, slot: Counted, *, beside: Mapping[str, int]) -> bool:
+        """Whether there is room, as far as is known, beside so many that are about to take some."""
+        return all(
+            key not in self._closed
+            and self._taken.get(key, 0) + beside.get(key, 0) < self._limit(key, slot)
+            for key in slot.keys
+        )
+
     def _is_kept_for(self, slot: Counted | SlotRow) -> bool:
         return self._kept > 0 and self._behind.isdisjoint(slot.keys)
 

@@ -1224,6 +1224,13 @@ SELECT count(*) FROM (
     WHERE state <> 'held' AND state <> 'ended' AND node = '' LIMIT :most
 ) AS waiting;
 
+-- name: slots_depth_of
+-- How many instances of a tenant wait.
+SELECT count(*) FROM (
+    SELECT 1 FROM tenuto.slots
+    WHERE tenant = :tenant AND state <> 'held' AND state <> 'ended' AND node = '' LIMIT :most
+) AS waiting;
+
 -- name: slots_depths
 -- How many rows wait, by the kind of the limit that is full: the kinds are ranges of keys.
 WITH kinds (kind, first, beyond) AS (

@@ -154,6 +154,12 @@ class Slots(ColdPart):
         [(waiting,)] = await self._port.rows("slots_depth", {"most": most})
         return int(waiting)
 
+    @for_tenants
+    async def depth_of(self, tenant: str, most: int) -> int:
+        """How many instances of a tenant wait, up to so many."""
+        [(waiting,)] = await self._port.rows("slots_depth_of", {"tenant": tenant, "most": most})
+        return int(waiting)
+
     async def depths(self, most: int = MOST_COUNTED) -> dict[str, int]:
         """How many rows of all tenants wait, by the kind of the limit that is full; see `KINDS`."""
         return dict(await self._port.rows("slots_depths", {"most": most}))
