@@ -96,7 +96,7 @@ class PostgresOutbox(Outbox):
             await transaction.rows("delete_outbox", {"numbers": list(numbers)})
             await transaction.rows("release_shares", {"process_id": process_id})
 
-        await self._database.pool.transaction(work)
+        await self._database.pool.transaction(work, first="durable_later")
         # Not after a failure: what is refused is claimed again, in smaller parts.
         self._drains += 1
 
@@ -158,7 +158,7 @@ class PostgresOutbox(Outbox):
                 await transaction.rows("delete_postings_of", id)
                 await transaction.rows("disable_listener", id)
 
-        await self._database.pool.transaction(work)
+        await self._database.pool.transaction(work, first="durable_later")
 
 
 async def _post(transaction: Transaction, postings: Sequence[Posting]) -> None:

@@ -32,6 +32,10 @@ SET LOCAL enable_hashjoin = off;
 SET LOCAL enable_mergejoin = off;
 SET LOCAL jit = off;
 
+-- name: durable_later
+-- Let the commit wait for no disk: what can be done again is durable with the next commit that waits.
+SET LOCAL synchronous_commit = off;
+
 -- name: begin_pass
 -- Let one process at a time grant slots. What follows from a pass is written after it, and is lost where it is lost.
 SET LOCAL synchronous_commit = off;

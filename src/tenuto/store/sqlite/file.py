@@ -104,12 +104,21 @@ class File:
         self.require_writer()
         return await self.write_beside(job)
 
+    async def write_ahead(self, job: Callable[[Session], T]) -> T:
+        """The same, durable with the next transaction that is: for what can be done again."""
+        self.require_writer()
+        session = self.writing
+        return await self._written(lambda: session.write_ahead(lambda: job(session)))
+
     async def write_beside(self, job: Callable[[Session], T]) -> T:
-        """The same, also by a process beside the engine."""
+        """The same as `write`, also by a process beside the engine."""
         self.require_open()
         session = self.writing
+        return await self._written(lambda: session.write(lambda: job(session)))
+
+    async def _written(self, job: Callable[[], T]) -> T:
         try:
-            return await self.commit(lambda: session.write(lambda: job(session)))
+            return await self.commit(job)
         except CommitUnknown as error:
             raise may_be_written(f"not known to be written: {error}") from error
 

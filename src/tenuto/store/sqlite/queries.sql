@@ -1422,6 +1422,14 @@ PRAGMA synchronous = FULL;
 PRAGMA wal_autocheckpoint = 0;
 PRAGMA journal_size_limit = 67108864;
 
+-- name: sync_later
+-- Let commits wait for no disk: the next one that does takes them along.
+PRAGMA synchronous = NORMAL;
+
+-- name: sync_each
+-- Let each commit wait until it is on the disk.
+PRAGMA synchronous = FULL;
+
 -- name: reader_settings
 -- Settings of a connection that only reads.
 PRAGMA query_only = ON;

@@ -110,6 +110,18 @@ class Session:
             done += width * columns
         return changed
 
+    def write_ahead(self, work: Callable[[], T]) -> T:
+        """Do `work` in one transaction that is durable with the next one that is.
+
+        The process may be killed; a power cut takes it back with all that came after it.
+        """
+        with translated(self.path):
+            self.run("sync_later")
+            try:
+                return self.write(work)
+            finally:
+                self.run("sync_each")
+
     def write(self, work: Callable[[], T]) -> T:
         """Do `work` in one transaction that is durable when this returns."""
         with translated(self.path):
