@@ -102,13 +102,15 @@ class Tenuto(EngineWorkspace):
     async def close(self) -> None:
         """Stop in good order: running tasks get their grace, the rest goes on next time."""
         self._watchdog.stop()
-        if self._spares_program:
-            self._spares_program = False
-            COLLECTOR.spare_no_more()
         await self.bulk_runner.stop()
         try:
             await self.engine.close()
         finally:
+            # Not before: with the settings of the program each collection walks all instances that
+            # are in memory, while the last of their writes wait.
+            if self._spares_program:
+                self._spares_program = False
+                COLLECTOR.spare_no_more()
             if self._captures:
                 self._captures = False
                 CAPTURE.end()

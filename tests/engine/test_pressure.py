@@ -204,6 +204,25 @@ def test_requests_are_refused_evenly_by_their_share() -> None:
     assert watch.refused["starts"] == 10
 
 
+def test_a_tenant_without_a_backlog_is_not_refused_for_that_of_another() -> None:
+    """After a restart a recovered backlog may be all that waits; its tenant asks for nothing."""
+    backlogs = {"b"}
+
+    class Meter:
+        def has_backlog(self, tenant: str) -> bool:
+            return tenant in backlogs
+
+    watch = PressureWatch(SystemClock(), cast("LoadMeter", Meter()), OverloadBounds())
+    watch.pressure = pressure_of(OverloadBounds(), LoadReadings(), 155_000)
+    assert watch.pressure.is_backlog
+    assert is_taken(watch, "starts")
+    backlogs.add("a")
+    assert not is_taken(watch, "starts")
+    backlogs.clear()
+    watch.pressure = pressure_of(OverloadBounds(), LoadReadings(commit_ms=90_000), 0)
+    assert not is_taken(watch, "starts"), "the store is slow for everybody"
+
+
 def is_taken(watch: PressureWatch, kind: Sheddable) -> bool:
     """Whether a request is not refused."""
     try:

@@ -61,6 +61,7 @@ class Definitions:
         return Resolver(
             plans=self.plans,
             clock=self._shared.clock,
+            background=self._shared.background,
             report=report,
             is_missing=self._shared.is_missing,
             limits=self._shared.settings.limits,

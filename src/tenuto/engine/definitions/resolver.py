@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from tenuto.engine.definitions.plans import Deployed, Plans
 from tenuto.engine.definitions.start_checks import TOO_MANY_BYTES, bad_input
+from tenuto.engine.loops import BackgroundTasks
 from tenuto.engine.turns.requests import Request
 from tenuto.model.effects import ResolveChild
 from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
@@ -22,6 +24,17 @@ from tenuto.model.json import JSON
 from tenuto.model.policy import OUTAGE_RETRY_SECONDS, Limits
 from tenuto.ports import Clock
 
+_AT_ONCE = 50
+"""So many are reported in each round of the event loop."""
+
+
+class _Wanted(NamedTuple):
+    """Which definition steps start."""
+
+    tenant: str
+    workflow_id: str
+    version: int | None
+
 
 class Resolver:
     """Reports the version of a sub-workflow, or the failure of the step that starts it."""
@@ -31,22 +44,49 @@ class Resolver:
         *,
         plans: Plans,
         clock: Clock,
+        background: BackgroundTasks,
         report: Callable[[Request], None],
         is_missing: Callable[[str], bool],
         limits: Limits,
     ) -> None:
         self._plans = plans
         self._clock = clock
+        self._background = background
         self._report = report
         self._is_missing = is_missing
         """Whether no process will ever run a task."""
         self._limits = limits
+        self._waiting: dict[_Wanted, list[tuple[str, ResolveChild]]] = {}
+        """Orders of which none is answered from a definition that was read before it came."""
         self._accepted: tuple[Deployed, JSON] | None = None
         """The last input that was checked, and fits: each child of a loop may have the same one."""
 
-    async def resolve(self, instance_id: str, tenant: str, order: ResolveChild) -> None:
-        """Report `ChildResolved`, or `TaskFailed`; waits for an unavailable store."""
-        found = await self._found_at_last(tenant, order)
+    def ask(self, instance_id: str, tenant: str, order: ResolveChild) -> None:
+        """Have `ChildResolved` reported, or `TaskFailed`, once a store that is away is back."""
+        wanted = _Wanted(tenant, order.workflow_id, order.version)
+        waiting = self._waiting.get(wanted)
+        if waiting is None:
+            waiting = self._waiting[wanted] = []
+            _ = self._background.spawn(self._resolve_all(wanted))
+        waiting.append((instance_id, order))
+
+    async def _resolve_all(self, wanted: _Wanted) -> None:
+        """Read the definition once for all orders that wait, of a loop over thousands, say."""
+        try:
+            while orders := self._waiting[wanted]:
+                self._waiting[wanted] = []
+                deployed = await self._found_at_last(wanted)
+                for number, (instance_id, order) in enumerate(orders, 1):
+                    self._resolve(instance_id, order, deployed)
+                    if number % _AT_ONCE == 0:
+                        await self._clock.sleep(0)
+        finally:
+            del self._waiting[wanted]
+
+    def _resolve(self, instance_id: str, order: ResolveChild, deployed: Deployed | Failure) -> None:
+        found = deployed
+        if isinstance(deployed, Deployed):
+            found = self.refusal(deployed, order.input) or deployed
         place = {"node": order.node, "iteration": order.iteration}
         report: ChildResolved | TaskFailed
         if isinstance(found, Failure):
@@ -54,26 +94,25 @@ class Resolver:
                 node=order.node, iteration=order.iteration, attempt=order.attempt, error=found
             )
         else:
-            report = ChildResolved(**place, attempt=order.attempt, version=found)
+            report = ChildResolved(**place, attempt=order.attempt, version=found.version)
         self._report(Request(instance_id, report))
 
-    async def _found_at_last(self, tenant: str, order: ResolveChild) -> int | Failure:
+    async def _found_at_last(self, wanted: _Wanted) -> Deployed | Failure:
         while True:
             try:
-                return await self._found(tenant, order)
+                return await self._found(wanted)
             except StoreUnavailable:
                 await self._clock.sleep(OUTAGE_RETRY_SECONDS)
 
-    async def _found(self, tenant: str, order: ResolveChild) -> int | Failure:
+    async def _found(self, wanted: _Wanted) -> Deployed | Failure:
         try:
-            deployed = await self._plans.for_new(tenant, order.workflow_id, order.version)
+            return await self._plans.for_new(*wanted)
         except StoreUnavailable:
             raise
         except NotFound as error:
             return Failure(code=UNKNOWN_WORKFLOW, message=str(error), retryable=False)
         except TenutoError as error:
             return Failure(code=NOT_AVAILABLE, message=str(error), retryable=False)
-        return self.refusal(deployed, order.input) or deployed.version
 
     def refusal(self, deployed: Deployed, input: JSON) -> Failure | None:
         """Why a start with `input` would be refused."""

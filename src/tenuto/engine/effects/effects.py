@@ -28,7 +28,7 @@ from tenuto.engine.turns.draft import Draft
 from tenuto.engine.turns.held import Held
 from tenuto.engine.turns.requests import OfferJob, Request
 from tenuto.engine.turns.turns import Turns
-from tenuto.model.effects import ResolveChild, SendMail, StartAttempt
+from tenuto.model.effects import SendMail, StartAttempt
 from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.model.inputs import TaskFailed, TaskSucceeded, TimerDue
 from tenuto.model.test_run import Mock
@@ -130,12 +130,11 @@ class Effects:
 
     def connect(self, events: Events, resolver: Resolver) -> None:
         """Make the dispatcher, once the parts are there that it calls."""
-        self._resolver = resolver
         self.dispatcher = Dispatcher(
             runner=self.runner,
             timekeeper=self.timekeeper,
             look_back=events.look_back,
-            resolve=self._resolve,
+            resolve=resolver.ask,
             send=self.mailbox.send,
             match=events.match,
             others=Others(self._shared.offers, self._offer, self._withdraw_job),
@@ -363,6 +362,3 @@ class Effects:
     def _given_back(self, request: Request) -> None:
         if isinstance(request.input, TimerDue):
             self.timekeeper.let_go(request.instance_id, request.input)
-
-    def _resolve(self, instance_id: str, tenant: str, order: ResolveChild) -> None:
-        _ = self._shared.background.spawn(self._resolver.resolve(instance_id, tenant, order))

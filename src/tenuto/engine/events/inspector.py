@@ -12,6 +12,7 @@ from tenuto.engine.events.recipients import Recipients, Targets, place_of
 from tenuto.engine.events.slices import Slices
 from tenuto.engine.events.triggers import Triggers
 from tenuto.engine.events.wait_finder import WaitFinder
+from tenuto.engine.loops import BackgroundTasks
 from tenuto.engine.turns.held import Held
 from tenuto.engine.turns.loader import Loader
 from tenuto.model.errors import Conflict, NotFound
@@ -113,6 +114,7 @@ def inspector_of(store: Store, plans: Plans, loader: Loader, clock: Clock) -> In
     resolver = Resolver(
         plans=plans,
         clock=clock,
+        background=BackgroundTasks(),
         report=lambda _: None,
         is_missing=lambda _: False,
         limits=Limits(),

@@ -48,6 +48,10 @@ class LoadMeter:
         self._left = 0
         """How much waited when the period before was over."""
 
+    def has_backlog(self, tenant: str) -> bool:
+        """Whether more inputs of a tenant wait than a turn has of each of several."""
+        return any(each.has_backlog(tenant) for each in self._intakes)
+
     async def measure(self, seconds: float) -> Measured:
         """Measure for so many seconds, and return what was found."""
         lags: list[float] = []

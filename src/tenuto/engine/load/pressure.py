@@ -15,6 +15,7 @@ import math
 from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tenuto.engine.load.adaptive_limit import spelled
 from tenuto.model.load import LoadReadings, OverloadBounds
@@ -30,6 +31,7 @@ _NEAR: Final = 0.01
 """From a smaller step on the newest readings count alone, so that their pressure is reached."""
 LONGEST: Final = 60
 """Seconds: the longest time after which a refused client is to try again."""
+_WAIT: Final = "wait for a turn"
 _MEMORY_SECONDS: Final = 10
 """Memory does not become free at once."""
 
@@ -42,6 +44,8 @@ class Pressure(Struct, frozen=True, kw_only=True):
     """Such as `commit latency 2,400 ms of 2,000 ms`."""
     retry_after: int = 1
     """Seconds after which a refused request may be taken."""
+    is_backlog: bool = False
+    """Whether it is the wait for turns, which is that of tenants with a backlog alone."""
 
     @property
     def level(self) -> int:
@@ -60,7 +64,7 @@ class Pressure(Struct, frozen=True, kw_only=True):
         aim = min(newest.value, MOST)
         step = SMOOTHING * (aim - self.value)
         value = aim if abs(step) < _NEAR else self.value + step
-        return Pressure(value=value, reason=newest.reason, retry_after=newest.retry_after)
+        return replace(newest, value=value)
 
     @property
     def described(self) -> list[str]:
@@ -82,7 +86,7 @@ def pressure_of(bounds: OverloadBounds, readings: LoadReadings, intake_ms: float
         for name, value, bound in (
             ("loop lag", readings.loop_lag_ms, bounds.loop_lag_ms),
             ("commit latency", readings.commit_ms, bounds.commit_ms),
-            ("wait for a turn", intake_ms, bounds.intake_ms),
+            (_WAIT, intake_ms, bounds.intake_ms),
         )
         if bound is not None
     ]
@@ -90,10 +94,16 @@ def pressure_of(bounds: OverloadBounds, readings: LoadReadings, intake_ms: float
     if not found and memory is None:
         return CALM
     value, reason = max([*found, *([] if memory is None else [memory])])
+    is_backlog = reason.startswith(_WAIT)
     seconds = math.ceil(max(value, intake_ms / 1_000))
     if memory is not None and value == memory[0]:
         seconds = max(seconds, _MEMORY_SECONDS)
-    return Pressure(value=value, reason=reason, retry_after=max(1, min(seconds, LONGEST)))
+    return Pressure(
+        value=value,
+        reason=reason,
+        retry_after=max(1, min(seconds, LONGEST)),
+        is_backlog=is_backlog,
+    )
 
 
 def _memory(bound: float | None, percent: float) -> tuple[float, str] | None:

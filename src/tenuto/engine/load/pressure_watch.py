@@ -70,6 +70,8 @@ class PressureWatch:
         share = self.pressure.share(kind)
         if not share or not asks_for_much:
             return
+        if self.pressure.is_backlog and not self._meter.has_backlog(tenant):
+            return  # tenants take turns: its inputs do not wait for those of another
         # Spread evenly, and not by chance: of three requests two, of ten one.
         self._debts[kind] += share
         if self._debts[kind] < 1:

@@ -183,6 +183,12 @@ class Intake:
         queues = (self._finish, self._begin, self._events)
         return sum(min(len(items), share) for each in queues for items in each.tenants.values())
 
+    def has_backlog(self, tenant: str) -> bool:
+        """Whether more inputs of a tenant wait here than a turn has of each of several."""
+        queues = (self._finish, self._begin, self._events)
+        waiting = sum(len(each.tenants.get(tenant, ())) for each in queues)
+        return waiting > self._bounds.turn_share
+
     # -- for the lane
 
     def wake_up(self) -> None:
