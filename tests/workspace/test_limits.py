@@ -291,7 +291,7 @@ async def test_a_rule_that_holds_new_ones_back_lets_them_begin_once_they_are_rel
     place: Place,
 ) -> None:
     limits = place.workspace.limits
-    await limits.add_rule("ctx.input.n === 0", hold=True)
+    await limits.add_rule("ctx.input.n === 0", hold=True, confirm=True)
     [id] = await started(place, 1)
     page = await limits.queue()
     assert [(each.instance_id, each.held) for each in page.items] == [(id, True)]
@@ -311,6 +311,56 @@ async def test_a_rule_that_matches_everything_needs_a_confirmation(place: Place)
     assert [each.held for each in (await limits.queue()).items] == [False, False]
     await limits.add_rule("true", hold=True, confirm=True)
     assert [each.held for each in (await limits.queue()).items] == [True, True]
+
+
+async def test_a_rule_that_holds_back_needs_a_confirmation_where_nothing_tells_what_it_matches(
+    place: Place,
+) -> None:
+    limits = place.workspace.limits
+    for when in ("workflow.version >= 1", "ctx.input.tier === 'gold'"):
+        assert (await limits.add_rule(when, hold=True, dry_run=True)).matches_all
+        with pytest.raises(InvalidInput) as refused:
+            await limits.add_rule(when, hold=True)
+        [problem] = refused.value.problems
+        assert (problem.code, problem.path) == ("TEN-2842", "$.when")
+        assert problem.message == "it cannot be judged: there are fewer than two instances"
+    assert not (await limits.add_rule("workflow.version >= 1", priority=1)).matches_all
+    [id] = await started(place, 1)
+    await until(place, id, Status.WAITING_FOR_EVENT)
+    assert not (await limits.add_rule("ctx.input.tier === 'gold'", hold=True)).matches_all
+
+
+async def test_a_rule_is_judged_by_the_newest_instances_where_fewer_than_two_wait(
+    place: Place,
+) -> None:
+    limits = place.workspace.limits
+    for id in await started(place, 3):
+        await until(place, id, Status.WAITING_FOR_EVENT)
+    for many in (False, True):
+        if many:  # one waits
+            await limits.set({"globalMaxConcurrent": 0})
+            await started(place, 1)
+        with pytest.raises(InvalidInput) as refused:
+            await limits.add_rule("workflow.version >= 1", priority=3)
+        [problem] = refused.value.problems
+        assert (problem.code, problem.path) == ("TEN-2842", "$.when")
+        assert problem.message == f"the newest {3 + many} instances all match"
+        saved = await limits.add_rule("ctx.input.n < 1", hold=True)
+        assert (saved.examined, saved.matches_all) == (many, False)
+
+
+async def test_a_constant_rule_matches_everything_or_is_refused_as_one_that_matches_nothing(
+    place: Place,
+) -> None:
+    limits = place.workspace.limits
+    for when in ("true", "1 + 1", "'a'"):
+        assert (await limits.add_rule(when, hold=True, dry_run=True)).matches_all
+    for when in ("false", "0", "1 > 2", "null"):
+        with pytest.raises(InvalidInput) as refused:
+            await limits.add_rule(when, hold=True, confirm=True, dry_run=True)
+        [problem] = refused.value.problems
+        assert (problem.code, problem.path) == ("TEN-2841", "$.when")
+        assert problem.message == "it is true for no instance: the rule does nothing"
 
 
 async def test_a_rule_that_cannot_be_used_is_refused_with_all_its_problems(place: Place) -> None:

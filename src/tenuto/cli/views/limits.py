@@ -145,4 +145,7 @@ def show_rule(rule: SavedQueueRule, *, is_saved: bool) -> None:
         later = "" if rule.is_complete else "; not every process knows it yet: it is applied again"
         say(f"rule {rule.id} is saved{later}")
     else:
-        say("nothing was saved" + ("; it matches everything" if rule.matches_all else ""))
+        say(
+            "nothing was saved"
+            + ("; it matches everything, as far as is known" if rule.matches_all else "")
+        )
