@@ -7,9 +7,18 @@ import asyncio
 import msgspec
 import pytest
 
-from tenuto.model.errors import Conflict, InvalidInput, NotFound, Overloaded, TenutoError
+from tenuto import sleep, workflow
+from tenuto.model.errors import (
+    Conflict,
+    InvalidDefinition,
+    InvalidInput,
+    NotFound,
+    Overloaded,
+    TenutoError,
+)
 from tenuto.model.json import Object
 from tenuto.model.status import Status
+from tenuto.python_form.workflow import WorkflowFunction
 from tenuto.workspace.values import Start
 from tests.workspace.conftest import Place
 
@@ -407,3 +416,34 @@ async def until(place: Place, id: str, status: Status) -> None:
             await changed.wait()
     finally:
         stop()
+
+
+@workflow("both", singleton=True, options={"concurrency": {"limit": 2}})
+def both() -> None:
+    sleep("PT1S")
+
+
+@workflow("five", singleton=5)  # type: ignore[call-overload,untyped-decorator]
+def five() -> None:
+    sleep("PT1S")
+
+
+@workflow("alone", on_full="reject")
+def alone() -> None:
+    sleep("PT1S")
+
+
+@pytest.mark.parametrize(
+    ("flow", "name"), [(both, "singleton"), (five, "singleton"), (alone, "on_full")]
+)
+async def test_a_singleton_that_cannot_be_one_is_neither_saved_nor_started(
+    place: Place, flow: WorkflowFunction[[], None], name: str
+) -> None:
+    for act in (place.workspace.deploy, place.workspace.start):
+        with pytest.raises(InvalidDefinition) as refused:
+            await act(flow)
+        [problem] = refused.value.problems
+        assert problem.code == "TEN-1802"
+        assert problem.message.startswith(f"`$.{name}`: ")
+    with pytest.raises(NotFound):
+        await place.workspace.start(flow.id)
