@@ -35,6 +35,8 @@ def read_limits(document: JSON) -> ConcurrencyConfig:
     if isinstance(document, dict):
         # Answers have these beside the limits, and may be sent back as they are.
         document = {k: v for k, v in document.items() if k not in _ANSWERED}
+        if isinstance(is_adaptive := document.get(RULES), bool):
+            document[RULES] = {"enabled": is_adaptive}
     rules = rules_problems(document)
     if rules and isinstance(document, dict):
         document = {k: v for k, v in document.items() if k != RULES}
