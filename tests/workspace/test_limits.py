@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 
 import msgspec
 import pytest
@@ -81,10 +82,30 @@ async def test_a_waiting_instance_is_promoted_kept_back_and_released(place: Plac
     await limits.release(ids[1])
     await (await place.workspace.instance(ids[2])).cancel()
     await until(place, ids[1], Status.WAITING_FOR_EVENT)
-    with pytest.raises(Conflict):
-        await limits.promote(ids[1])
     with pytest.raises(NotFound):
         await limits.hold(LATE)
+
+
+async def test_what_cannot_be_promoted_held_or_released_is_told_why(place: Place) -> None:
+    limits = place.workspace.limits
+    await limits.set({"workflowTypeLimits": {"*": 1}})
+    running, waiting = await started(place, 2)
+    await until(place, running, Status.WAITING_FOR_EVENT)
+
+    async def said(act: Callable[[str], Awaitable[None]], id: str) -> str:
+        with pytest.raises(Conflict) as refused:
+            await act(id)
+        assert refused.value.code == "TEN-3193"
+        return refused.value.message.removeprefix(f"instance {id} ")
+
+    runs = "does not wait in the queue: it has its slot, and runs"
+    for act in (limits.promote, limits.hold, limits.release):
+        assert await said(act, running) == runs
+    assert await said(limits.release, waiting) == "waits in the queue, and is not held back"
+    await (await place.workspace.instance(running)).cancel()
+    await until(place, running, Status.CANCELLED)
+    gone = "does not wait in the queue: it needs no slot now"
+    assert await said(limits.promote, running) == gone
 
 
 async def test_a_waiting_instance_is_cancelled_and_never_runs(place: Place) -> None:
@@ -193,6 +214,33 @@ async def test_a_limit_below_what_runs_ends_nothing_and_says_so(place: Place) ->
     assert states == [Status.WAITING_FOR_EVENT] * 3
 
 
+async def test_a_warning_of_the_adaptive_limit_names_its_place_in_the_document(
+    place: Place,
+) -> None:
+    for id in (ids := await started(place, 3)):
+        await until(place, id, Status.WAITING_FOR_EVENT)
+    assert len(ids) == 3
+    rules: Object = {"enabled": True, "min": 2, "max": 2}
+    saved = await place.workspace.limits.set({"resourceBasedLimits": rules})
+    [warning] = saved.warnings
+    assert (warning.code, warning.path) == ("TEN-2840", "$.resourceBasedLimits")
+
+
+async def test_a_bound_of_the_queue_below_what_waits_is_told(place: Place) -> None:
+    limits = place.workspace.limits
+    await limits.set({"globalMaxConcurrent": 0})
+    await started(place, 3)
+    document: Object = {"globalMaxConcurrent": 0, "queue": {"bound": 2}}
+    for each in (await limits.set(document, dry_run=True), await limits.set(document)):
+        [warning] = each.warnings
+        assert (warning.code, warning.path) == ("TEN-2846", "$.queue.bound")
+        assert warning.message == "bound 2, more than that wait already; nothing is ended"
+        assert warning.severity == "warning"
+    assert (await limits.set(document)).warnings == [], "it was said when it was set"
+    assert (await limits.set({**document, "queue": {"bound": 3}})).warnings == []
+    assert len((await limits.queue()).items) == 3
+
+
 async def test_limits_that_were_changed_meanwhile_are_not_overwritten(place: Place) -> None:
     saved = await place.workspace.limits.set({"userLimits": {"*": 5}})
     await place.workspace.limits.set({"userLimits": {"*": 6}})
@@ -266,7 +314,8 @@ async def test_a_start_beyond_a_limit_that_rejects_is_refused_with_the_time_to_t
     await until(place, again.id, Status.WAITING_FOR_EVENT)
     with pytest.raises(InvalidInput) as unresolved:
         await place.workspace.start("held", {})
-    assert unresolved.value.code == "TEN-2834"
+    [problem] = unresolved.value.problems
+    assert (problem.code, problem.path) == ("TEN-2834", "$.options.concurrency.key")
 
 
 async def test_a_rule_applies_to_what_waits_and_to_new_ones_while_it_is_kept(place: Place) -> None:

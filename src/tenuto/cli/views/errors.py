@@ -13,6 +13,7 @@ from tenuto.model.codes import CATALOGUE
 from tenuto.model.errors import (
     InvalidDefinition,
     InvalidInput,
+    Overloaded,
     Problem,
     TenutoError,
     WorkflowFailed,
@@ -47,9 +48,8 @@ def show_error(error: TenutoError, positions: Positions | None = None) -> None:
     if isinstance(error, WorkflowFailed):
         _where(error)
         return
-    advice = error.advice or (CATALOGUE[error.code].advice if error.code in CATALOGUE else "")
-    if advice:
-        say_indented(advice, 2)
+    if error.public_advice:
+        say_indented(error.public_advice, 2)
     _explain(error.code)
 
 
@@ -89,7 +89,9 @@ def error_json(error: TenutoError, positions: Positions | None = None) -> Object
     if error.reason is not None:
         view["reason"] = error.reason
     if error.advice:
-        view["advice"] = error.advice
+        view["advice"] = error.public_advice
+    if isinstance(error, Overloaded) and error.retry_after is not None:
+        view["retryAfter"] = error.retry_after
     problems = problems_of(error)
     if problems:
         view["problems"] = [problem_json(problem, positions) for problem in problems]
