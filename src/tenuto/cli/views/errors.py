@@ -48,9 +48,16 @@ def show_error(error: TenutoError, positions: Positions | None = None) -> None:
     if isinstance(error, WorkflowFailed):
         _where(error)
         return
-    if error.public_advice:
-        say_indented(error.public_advice, 2)
+    if advice := _advice(error):
+        say_indented(advice, 2)
     _explain(error.code)
+
+
+def _advice(error: TenutoError) -> str:
+    """Its own advice, or that of its code; of a refusal with a time, with the seconds."""
+    if isinstance(error, Overloaded):
+        return error.public_advice
+    return error.advice or (CATALOGUE[error.code].advice if error.code in CATALOGUE else "")
 
 
 def show_problems(problems: Sequence[Problem], positions: Positions | None = None) -> None:
@@ -89,7 +96,7 @@ def error_json(error: TenutoError, positions: Positions | None = None) -> Object
     if error.reason is not None:
         view["reason"] = error.reason
     if error.advice:
-        view["advice"] = error.public_advice
+        view["advice"] = _advice(error)
     if isinstance(error, Overloaded) and error.retry_after is not None:
         view["retryAfter"] = error.retry_after
     problems = problems_of(error)
