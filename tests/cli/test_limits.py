@@ -125,6 +125,34 @@ def test_limits_are_shown_and_set_and_what_is_wrong_is_named_with_its_line(
     assert terminal.call("concurrency", "set", "missing.json").code == exits.NOT_FOUND
 
 
+def test_the_aging_and_the_shares_of_a_queue_are_shown(terminal: Terminal) -> None:
+    terminal.past(nothing)
+    queue = {"order": "priority", "aging": "PT5M", "bound": 9, "perTenantShare": {"b": 1, "a": 3}}
+    terminal.write("limits.json", {"globalMaxConcurrent": 8, "queue": queue})
+    assert terminal.call("concurrency", "set", "limits.json").code == exits.DONE
+    assert terminal.call("concurrency", "show").out.splitlines()[-2:] == [
+        "queue: priority, aging PT5M, at most 9 wait; version 1",
+        "shares of tenants: a 3, b 1",
+    ]
+
+
+def test_a_refused_start_says_after_how_many_seconds_to_try_again(terminal: Terminal) -> None:
+    concurrency = {"limit": 1, "holdWhileWaiting": True, "onFull": "reject"}
+    terminal.write("held.json", {**HELD, "options": {"concurrency": concurrency}})
+    assert terminal.call("deploy", "held.json").code == exits.DONE
+
+    async def live(app: Tenuto) -> None:
+        await app.start("held", {})
+
+    terminal.past(live)
+    refused = terminal.call("start", "held", "-o", "json")
+    error = refused.json["error"]
+    assert (refused.code, error["code"]) == (exits.REFUSED, "TEN-2837")
+    assert error["retryAfter"] >= 1
+    assert error["advice"].startswith(f"Try again after {error['retryAfter']} s, or ")
+    assert "Try again after " in terminal.call("start", "held").err
+
+
 def test_a_dry_run_names_what_would_begin_and_limits_below_what_runs(
     terminal: Terminal, queued: list[str]
 ) -> None:

@@ -50,6 +50,7 @@ async def test_retry_after_is_waited_for_and_patience_ends() -> None:
         with pytest.raises(Overloaded) as refused:
             await client.start("double")
     assert (refused.value.code, refused.value.advice) == ("TEN-4290", "later")
+    assert refused.value.retry_after == 60
 
 
 @pytest.mark.asyncio

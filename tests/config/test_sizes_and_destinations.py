@@ -17,6 +17,8 @@ from tenuto.config.sources import read_config
 from tenuto.logs.setup import logging_to
 from tenuto.model.errors import InvalidInput
 from tenuto.model.json import Object
+from tenuto.model.policy import Limits
+from tenuto.model.quotas import Quotas
 from tenuto.store.postgres import PostgresStore
 from tenuto.tasks.registry import Registry
 
@@ -50,6 +52,24 @@ def test_a_size_that_cannot_be_is_refused_with_its_name(name: str, value: str) -
     if value.lstrip("-").isdigit():
         with pytest.raises(ValueError, match=field):
             msgspec.structs.replace(Settings(), **{field: int(value)})
+
+
+@pytest.mark.parametrize(("kind", "least"), [(Limits, 1), (Quotas, 0)])
+def test_every_size_and_every_quota_has_bounds(kind: type[Limits | Quotas], least: int) -> None:
+    section = f"engine.{kind.__name__.lower()}"
+    for field in kind.__struct_fields__:
+        for value in (least - 1, -4, 10**15 + 1):
+            with pytest.raises(InvalidInput) as refused:
+                read_config({f"{section}.{field}": str(value)}, {}, None)
+            [problem] = refused.value.problems
+            assert (problem.code, problem.path) == ("TEN-2632", f"--set {section}.{field}")
+            with pytest.raises(ValueError, match=f"^{field} is from {least} to"):
+                kind(**{field: value})
+        read_config({f"{section}.{field}": str(least)}, {}, None)
+    given = {f"{section}.{field}": "-1" for field in kind.__struct_fields__}
+    with pytest.raises(InvalidInput) as all_refused:
+        read_config(given, {}, None)
+    assert {each.path for each in all_refused.value.problems} == {f"--set {name}" for name in given}
 
 
 def test_settings_are_read_by_their_names() -> None:

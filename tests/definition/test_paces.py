@@ -61,6 +61,51 @@ def test_paces_that_cannot_be_used_are_refused_with_their_place(
     assert checked(**options) == [(code, path)]
 
 
+PACES: dict[str, Object] = {
+    "concurrency": {"limit": 1},
+    "debounce": {"period": "PT5S"},
+    "rate": {"limit": 1, "per": "PT1M"},
+}
+
+
+@pytest.mark.parametrize("option", PACES)
+def test_a_key_of_what_an_instance_has_only_later_is_refused(option: str) -> None:
+    def found(key: str) -> list[tuple[str, str]]:
+        return checked(**{option: {**PACES[option], "key": key}})
+
+    wrong = ("TEN-1032", f"$.options.{option}.key")
+    for name in ("steps.s.output", "steps.gone.output", "steps['s'].output", "steps?.s", "ctx.s"):
+        assert found(f"a-{{{{{name} ?? 'none'}}}}") == [wrong]
+    assert found("{{workflow.id}}-{{workflow.instance.id}}") == [wrong, wrong]
+    assert found("{{ctx.input.a + steps.s.output + ctx.b}}") == [wrong, wrong]
+    for name in ("ctx.input", "ctx.input.a", "ctx.input?.a?.b", "workflow.input['a']", "ctx", "1"):
+        assert found(f"a-{{{{{name}}}}}") == []
+
+
+def test_a_key_that_was_saved_before_it_was_refused_can_still_be_read() -> None:
+    key = "{{steps.s.output ?? 'none'}}"
+    document: Object = {
+        "id": "f",
+        "steps": [{"stepId": "s", "type": "TASK", "taskId": "t"}],
+        "options": {"concurrency": {"limit": 1, "key": key}},
+    }
+    definition = check(document, is_saved=True).definition
+    assert definition is not None
+    assert definition.options.concurrency == Concurrency(limit=1, key=key)
+
+
+def test_a_refused_key_is_told_what_a_key_may_use() -> None:
+    @workflow("single", singleton="{{steps.nap.output}}")
+    def single() -> None:
+        sleep("PT1S")
+
+    with pytest.raises(InvalidDefinition) as refused:
+        single.checked()
+    [problem] = refused.value.problems
+    assert "`steps.nap.output` has no value before the instance starts" in problem.message
+    assert problem.advice == "A key may use `ctx.input` and `workflow.input`."
+
+
 @pytest.mark.parametrize(
     ("singleton", "on_full", "concurrency"),
     [

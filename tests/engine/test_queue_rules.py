@@ -125,7 +125,7 @@ async def test_a_rule_that_a_file_has_and_no_process_applied_is_applied_at_the_n
         meanwhile = Meanwhile(app, [app], is_deadly=True)
         monkeypatch.setattr(app.engine.store.slots, "put_queue_rule", meanwhile)
         with pytest.raises(StoreUnavailable):
-            await app.limits.add_rule(GOLD, hold=True)
+            await app.limits.add_rule(GOLD, hold=True, confirm=True)
         items = (await app.limits.queue()).items
         assert {each.instance_id: each.held for each in items}[meanwhile.started[0]] is False
     async with AsyncExitStack() as stack:

@@ -13,6 +13,7 @@ import pytest
 
 from tenuto.model.durations import epoch_ms
 from tenuto.model.inputs import Admitted, CancelAsked
+from tenuto.model.slots import QueueConfig, rank_by_priority
 from tenuto.store.parts.slot_rows import (
     MOST_EXAMINED,
     PROMOTED,
@@ -397,6 +398,27 @@ async def test_the_order_of_a_queue_can_be_changed_while_it_waits(store: Store) 
     await limit(store, version=2, globalMaxConcurrent=1, queue=queue)
     await give_back(store, "i0")
     assert await admit(store) == ["i3"]
+
+
+async def test_a_priority_times_aging_that_no_store_can_keep_counts_as_the_largest(
+    store: Store,
+) -> None:
+    most = (1 << 31) - 1
+    rows = [asked(f"i{n}", at=n, priority=p) for n, p in enumerate((-most, 0, 1, most, most))]
+    await limit(store, globalMaxConcurrent=0, queue={"aging": "P100Y"})
+    await ask(store, *rows)
+    await admit(store)
+    queue = {"order": "priority", "aging": "P100Y"}
+    await limit(store, version=2, globalMaxConcurrent=0, queue=queue)
+    await admit(store)
+    waiting = await store.slots.waiting("default")
+    assert [each.instance_id for each in waiting] == ["i3", "i4", "i2", "i1", "i0"]
+    aging = QueueConfig(aging="P100Y").aging_ms
+    ranks = {each.instance_id: each.rank for each in waiting}
+    assert ranks == {
+        each.instance_id: rank_by_priority(epoch_ms(each.asked_at), each.priority, aging)
+        for each in rows
+    }, "a turn computes the same"
 
 
 @pytest.mark.parametrize(

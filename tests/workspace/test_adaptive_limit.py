@@ -56,6 +56,15 @@ async def test_the_adaptive_limit_is_set_seen_and_removed(place: Place) -> None:
     assert again.resource_based_limits is None
 
 
+async def test_the_adaptive_limit_is_switched_on_and_off_by_true_and_false(place: Place) -> None:
+    limits = place.workspace.limits
+    for is_enabled in (True, False):
+        saved = await limits.set({"resourceBasedLimits": is_enabled})
+        assert saved.resource_based_limits == ResourceBasedLimits(enabled=is_enabled)
+        assert (saved.effective is not None) is is_enabled
+        assert (await limits.get()).resource_based_limits == saved.resource_based_limits
+
+
 RULES_GONE: Object = {"globalMaxConcurrent": 20}
 
 
@@ -69,7 +78,7 @@ RULES_GONE: Object = {"globalMaxConcurrent": 20}
             ["targets.loopLagMs", "targets.commitMs", "targets.memoryPercent", "targets.cpu"],
         ),
         ({"least": 1, "targets": 5}, ["least", "targets"]),
-        (True, [""]),
+        ("yes", [""]),
     ],
 )
 async def test_rules_that_cannot_be_used_are_refused_with_all_their_problems(

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 
 import msgspec
 import pytest
 
-from tenuto.model.errors import Conflict, InvalidInput, NotFound, Overloaded, TenutoError
+from tenuto import sleep, workflow
+from tenuto.model.errors import (
+    Conflict,
+    InvalidDefinition,
+    InvalidInput,
+    NotFound,
+    Overloaded,
+    TenutoError,
+)
 from tenuto.model.json import Object
 from tenuto.model.status import Status
+from tenuto.python_form.workflow import WorkflowFunction
 from tenuto.workspace.values import Start
 from tests.workspace.conftest import Place
 
@@ -72,10 +82,30 @@ async def test_a_waiting_instance_is_promoted_kept_back_and_released(place: Plac
     await limits.release(ids[1])
     await (await place.workspace.instance(ids[2])).cancel()
     await until(place, ids[1], Status.WAITING_FOR_EVENT)
-    with pytest.raises(Conflict):
-        await limits.promote(ids[1])
     with pytest.raises(NotFound):
         await limits.hold(LATE)
+
+
+async def test_what_cannot_be_promoted_held_or_released_is_told_why(place: Place) -> None:
+    limits = place.workspace.limits
+    await limits.set({"workflowTypeLimits": {"*": 1}})
+    running, waiting = await started(place, 2)
+    await until(place, running, Status.WAITING_FOR_EVENT)
+
+    async def said(act: Callable[[str], Awaitable[None]], id: str) -> str:
+        with pytest.raises(Conflict) as refused:
+            await act(id)
+        assert refused.value.code == "TEN-3193"
+        return refused.value.message.removeprefix(f"instance {id} ")
+
+    runs = "does not wait in the queue: it has its slot, and runs"
+    for act in (limits.promote, limits.hold, limits.release):
+        assert await said(act, running) == runs
+    assert await said(limits.release, waiting) == "waits in the queue, and is not held back"
+    await (await place.workspace.instance(running)).cancel()
+    await until(place, running, Status.CANCELLED)
+    gone = "does not wait in the queue: it needs no slot now"
+    assert await said(limits.promote, running) == gone
 
 
 async def test_a_waiting_instance_is_cancelled_and_never_runs(place: Place) -> None:
@@ -96,6 +126,10 @@ async def test_a_waiting_instance_is_cancelled_and_never_runs(place: Place) -> N
         ({"workflowTypeLimits": 3}, "$.workflowTypeLimits"),
         ({"queue": {"order": "random"}}, "$.queue.order"),
         ({"queue": {"aging": "soon"}}, "$.queue.aging"),
+        ({"queue": {"aging": "PT0S"}}, "$.queue.aging"),
+        ({"queue": {"aging": "PT0.999S"}}, "$.queue.aging"),
+        ({"queue": {"aging": "P31D"}}, "$.queue.aging"),
+        ({"queue": {"aging": "P100Y"}}, "$.queue.aging"),
         ({"globalLimit": 1}, "$.globalLimit"),
         ([], "$"),
     ],
@@ -178,6 +212,33 @@ async def test_a_limit_below_what_runs_ends_nothing_and_says_so(place: Place) ->
     assert saved.preview is None
     states = [await (await place.workspace.instance(id)).status() for id in ids]
     assert states == [Status.WAITING_FOR_EVENT] * 3
+
+
+async def test_a_warning_of_the_adaptive_limit_names_its_place_in_the_document(
+    place: Place,
+) -> None:
+    for id in (ids := await started(place, 3)):
+        await until(place, id, Status.WAITING_FOR_EVENT)
+    assert len(ids) == 3
+    rules: Object = {"enabled": True, "min": 2, "max": 2}
+    saved = await place.workspace.limits.set({"resourceBasedLimits": rules})
+    [warning] = saved.warnings
+    assert (warning.code, warning.path) == ("TEN-2840", "$.resourceBasedLimits")
+
+
+async def test_a_bound_of_the_queue_below_what_waits_is_told(place: Place) -> None:
+    limits = place.workspace.limits
+    await limits.set({"globalMaxConcurrent": 0})
+    await started(place, 3)
+    document: Object = {"globalMaxConcurrent": 0, "queue": {"bound": 2}}
+    for each in (await limits.set(document, dry_run=True), await limits.set(document)):
+        [warning] = each.warnings
+        assert (warning.code, warning.path) == ("TEN-2846", "$.queue.bound")
+        assert warning.message == "bound 2, more than that wait already; nothing is ended"
+        assert warning.severity == "warning"
+    assert (await limits.set(document)).warnings == [], "it was said when it was set"
+    assert (await limits.set({**document, "queue": {"bound": 3}})).warnings == []
+    assert len((await limits.queue()).items) == 3
 
 
 async def test_limits_that_were_changed_meanwhile_are_not_overwritten(place: Place) -> None:
@@ -263,7 +324,8 @@ async def test_a_start_beyond_a_limit_that_rejects_is_refused_with_the_time_to_t
     await until(place, again.id, Status.WAITING_FOR_EVENT)
     with pytest.raises(InvalidInput) as unresolved:
         await place.workspace.start("held", {})
-    assert unresolved.value.code == "TEN-2834"
+    [problem] = unresolved.value.problems
+    assert (problem.code, problem.path) == ("TEN-2834", "$.options.concurrency.key")
 
 
 async def test_a_rule_applies_to_what_waits_and_to_new_ones_while_it_is_kept(place: Place) -> None:
@@ -297,7 +359,7 @@ async def test_a_rule_that_holds_new_ones_back_lets_them_begin_once_they_are_rel
     place: Place,
 ) -> None:
     limits = place.workspace.limits
-    await limits.add_rule("ctx.input.n === 0", hold=True)
+    await limits.add_rule("ctx.input.n === 0", hold=True, confirm=True)
     [id] = await started(place, 1)
     page = await limits.queue()
     assert [(each.instance_id, each.held) for each in page.items] == [(id, True)]
@@ -317,6 +379,56 @@ async def test_a_rule_that_matches_everything_needs_a_confirmation(place: Place)
     assert [each.held for each in (await limits.queue()).items] == [False, False]
     await limits.add_rule("true", hold=True, confirm=True)
     assert [each.held for each in (await limits.queue()).items] == [True, True]
+
+
+async def test_a_rule_that_holds_back_needs_a_confirmation_where_nothing_tells_what_it_matches(
+    place: Place,
+) -> None:
+    limits = place.workspace.limits
+    for when in ("workflow.version >= 1", "ctx.input.tier === 'gold'"):
+        assert (await limits.add_rule(when, hold=True, dry_run=True)).matches_all
+        with pytest.raises(InvalidInput) as refused:
+            await limits.add_rule(when, hold=True)
+        [problem] = refused.value.problems
+        assert (problem.code, problem.path) == ("TEN-2842", "$.when")
+        assert problem.message == "it cannot be judged: there are fewer than two instances"
+    assert not (await limits.add_rule("workflow.version >= 1", priority=1)).matches_all
+    [id] = await started(place, 1)
+    await until(place, id, Status.WAITING_FOR_EVENT)
+    assert not (await limits.add_rule("ctx.input.tier === 'gold'", hold=True)).matches_all
+
+
+async def test_a_rule_is_judged_by_the_newest_instances_where_fewer_than_two_wait(
+    place: Place,
+) -> None:
+    limits = place.workspace.limits
+    for id in await started(place, 3):
+        await until(place, id, Status.WAITING_FOR_EVENT)
+    for many in (False, True):
+        if many:  # one waits
+            await limits.set({"globalMaxConcurrent": 0})
+            await started(place, 1)
+        with pytest.raises(InvalidInput) as refused:
+            await limits.add_rule("workflow.version >= 1", priority=3)
+        [problem] = refused.value.problems
+        assert (problem.code, problem.path) == ("TEN-2842", "$.when")
+        assert problem.message == f"the newest {3 + many} instances all match"
+        saved = await limits.add_rule("ctx.input.n < 1", hold=True)
+        assert (saved.examined, saved.matches_all) == (many, False)
+
+
+async def test_a_constant_rule_matches_everything_or_is_refused_as_one_that_matches_nothing(
+    place: Place,
+) -> None:
+    limits = place.workspace.limits
+    for when in ("true", "1 + 1", "'a'"):
+        assert (await limits.add_rule(when, hold=True, dry_run=True)).matches_all
+    for when in ("false", "0", "1 > 2", "null"):
+        with pytest.raises(InvalidInput) as refused:
+            await limits.add_rule(when, hold=True, confirm=True, dry_run=True)
+        [problem] = refused.value.problems
+        assert (problem.code, problem.path) == ("TEN-2841", "$.when")
+        assert problem.message == "it is true for no instance: the rule does nothing"
 
 
 async def test_a_rule_that_cannot_be_used_is_refused_with_all_its_problems(place: Place) -> None:
@@ -363,3 +475,34 @@ async def until(place: Place, id: str, status: Status) -> None:
             await changed.wait()
     finally:
         stop()
+
+
+@workflow("both", singleton=True, options={"concurrency": {"limit": 2}})
+def both() -> None:
+    sleep("PT1S")
+
+
+@workflow("five", singleton=5)  # type: ignore[call-overload,untyped-decorator]
+def five() -> None:
+    sleep("PT1S")
+
+
+@workflow("alone", on_full="reject")
+def alone() -> None:
+    sleep("PT1S")
+
+
+@pytest.mark.parametrize(
+    ("flow", "name"), [(both, "singleton"), (five, "singleton"), (alone, "on_full")]
+)
+async def test_a_singleton_that_cannot_be_one_is_neither_saved_nor_started(
+    place: Place, flow: WorkflowFunction[[], None], name: str
+) -> None:
+    for act in (place.workspace.deploy, place.workspace.start):
+        with pytest.raises(InvalidDefinition) as refused:
+            await act(flow)
+        [problem] = refused.value.problems
+        assert problem.code == "TEN-1802"
+        assert problem.message.startswith(f"`$.{name}`: ")
+    with pytest.raises(NotFound):
+        await place.workspace.start(flow.id)

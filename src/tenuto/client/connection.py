@@ -17,6 +17,7 @@ from tenuto.model.errors import (
     MAY_BE_WRITTEN,
     OVER_QUOTA,
     InvalidInput,
+    Overloaded,
     Problem,
     StoreUnavailable,
     TenutoError,
@@ -343,6 +344,8 @@ def _is_gone(ask: Ask, answered: Answered) -> bool:
 def _worth_repeating(ask: Ask, answered: Answered) -> TenutoError:
     """What a request that may be sent again was refused with; of any other it is raised."""
     refused = error_from(answered.status, answered.body, answered.server)
+    if isinstance(refused, Overloaded):
+        refused.retry_after = int(_retry_after(answered)) or None
     is_proxy = answered.status in _OF_PROXIES and refused.code == STRANGE
     is_over_quota = refused.code == OVER_QUOTA
     if is_over_quota or (answered.status not in _NOTHING_ACCEPTED and not is_proxy):

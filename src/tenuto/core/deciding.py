@@ -55,6 +55,8 @@ class Rejection(Struct, frozen=True, gc=False, kw_only=True):
 
     code: str
     message: str
+    path: str = "$"
+    """Where the reason is: in the input, or in the definition."""
 
 
 class Decision(Struct, frozen=True, gc=False, kw_only=True):

@@ -105,18 +105,21 @@ def key_of(plan: Plan, option: str, template: str | None, input: JSON) -> str | 
         return ""
     # Only the input exists yet, as for a deadline.
     scope: Object = {"ctx": {"input": input}, "workflow": {"input": input}, "steps": {}}
+    place = f"options.{option}.key"
     try:
         value: JSON | Undefined = plan.template("", option, template).render(scope)
     except ExpressionError as error:
-        return Rejection(code=NO_KEY, message=f"options.{option}.key: {error}")
+        return _no_key(place, f"{place}: {error}")
     if value is None or isinstance(value, Undefined) or value == "":
-        message = f"options.{option}.key gives no value for this input"
-        return Rejection(code=NO_KEY, message=message)
+        return _no_key(place, f"{place} gives no value for this input")
     key = value if isinstance(value, str) else msgspec.json.encode(value).decode()
     if len(key) > LONGEST_KEY:
-        message = f"options.{option}.key gives a text of {len(key):,} characters"
-        return Rejection(code=NO_KEY, message=message)
+        return _no_key(place, f"{place} gives a text of {len(key):,} characters")
     return key
+
+
+def _no_key(place: str, message: str) -> Rejection:
+    return Rejection(code=NO_KEY, message=message, path=f"$.{place}")
 
 
 def _ms(span: timedelta) -> int:

@@ -52,10 +52,13 @@ def check_expression(source: str, place: Place) -> bool:
     return True
 
 
-def check_template(value: JSON, place: Place, *, has_paths: bool = False) -> None:
+def check_template(
+    value: JSON, place: Place, *, has_paths: bool = False, is_of_start: bool = False
+) -> None:
     """Report why `value` is not a template for this place.
 
     `has_paths`: whether text that is all path stands for its value here, without braces.
+    `is_of_start`: whether it is evaluated before an instance starts, when only its input exists.
     """
     if not holds_template(value):
         if not has_paths:
@@ -66,7 +69,8 @@ def check_template(value: JSON, place: Place, *, has_paths: bool = False) -> Non
     faults = template_problems(value, roots=place.roots)
     if not faults:
         for where, expression in template_expressions(value, roots=place.roots):
-            note_references(expression, place.beyond(where))
+            if not (is_of_start and _refuse_later_values(expression, place.beyond(where))):
+                note_references(expression, place.beyond(where))
             if ROOT in expression.roots and secret_name(expression.source) is None:
                 refuse_secret(place.beyond(where))
         return
@@ -74,6 +78,18 @@ def check_template(value: JSON, place: Place, *, has_paths: bool = False) -> Non
     for where, fault in faults[:MOST_PROBLEMS]:
         there = place.beyond(where)
         _report(fault, there, "TEN-1031" if (where, fault.position) in broken else "TEN-1032")
+
+
+def _refuse_later_values(expression: Expression, place: Place) -> bool:
+    """Report names of which an instance that has not started has no value; whether there are."""
+    if place.report.is_saved:  # before there was this rule
+        return False
+    paths = dict.fromkeys(each.path for each in references(expression))
+    later = [path for path in paths if path[0] == "steps" or path[1:2] not in ((), ("input",))]
+    for path in later:
+        message = f"`{'.'.join(path)}` has no value before the instance starts"
+        place.wrong("TEN-1032", message, "A key may use `ctx.input` and `workflow.input`.")
+    return bool(later)
 
 
 def refuse_secret(place: Place) -> None:

@@ -127,8 +127,11 @@ class Template(_Verbatim):
         *,
         with_secrets: bool = False,
         sees: frozenset[str] = frozenset(),
+        is_of_start: bool = False,
     ) -> None:
+        """`is_of_start`: it is evaluated before an instance starts, when only its input exists."""
         self._shape = shape
+        self._is_of_start = is_of_start
         self._sees = sees | SECRETS if with_secrets else sees
 
     def read(self, value: JSON, place: Place) -> object:
@@ -140,7 +143,7 @@ class Template(_Verbatim):
         if value == "" and self._shape == "text":
             place.wrong("TEN-1017", "the text is empty")
             return UNUSABLE
-        check_template(value, place.seeing(self._sees))
+        check_template(value, place.seeing(self._sees), is_of_start=self._is_of_start)
         return value
 
     def _has_shape(self, value: JSON) -> bool:

@@ -50,11 +50,13 @@ def refuse_searchable(options: Options, place: Place) -> None:
             place.at("searchable").at(index).wrong("TEN-1680", said)
 
 
+_KEY = Template("text", is_of_start=True)
+
 _CONCURRENCY = Record(
     Concurrency,
     Fields(
         Field("limit", "limit", Whole(least=1, most=MOST_AT_ONCE), required=True),
-        Field("key", "key", Template("text")),
+        Field("key", "key", _KEY),
         Field("holdWhileWaiting", "hold_while_waiting", Flag()),
         Field("onFull", "on_full", OneOf("queue", "reject", "replace-oldest", "keep-newest")),
     ),
@@ -103,7 +105,7 @@ _DEBOUNCE = Debouncing(
     Debounce,
     Fields(
         Field("period", "period", Pace(), required=True),
-        Field("key", "key", Template("text")),
+        Field("key", "key", _KEY),
         Field("max", "max", Pace()),
     ),
 )
@@ -112,7 +114,7 @@ _RATE = Record(
     Fields(
         Field("limit", "limit", Whole(least=1, most=MOST_AT_ONCE), required=True),
         Field("per", "per", Pace(), required=True),
-        Field("key", "key", Template("text")),
+        Field("key", "key", _KEY),
     ),
 )
 

@@ -1,6 +1,7 @@
 """Background work: named loops that run one pass at a time, and single tasks beside them.
 
-A loop that dies stops the engine and is logged as critical.
+A loop that dies stops the engine and is logged as critical. One that meets an unavailable store, or
+whose data the store refuses, does not die: it tries again.
 """
 
 from __future__ import annotations
@@ -14,10 +15,14 @@ from tenuto.engine.outage import Outage
 from tenuto.model.errors import StoreUnavailable
 from tenuto.model.policy import OUTAGE_RETRY_SECONDS
 from tenuto.ports import Clock
+from tenuto.store.errors import DataRefused
 
 log = logging.getLogger("tenuto.engine")
 
 T = TypeVar("T")
+
+REFUSED_RETRY_SECONDS = 10.0
+"""Seconds until a pass is made again whose data the store has refused."""
 
 
 class Loops:
@@ -99,6 +104,12 @@ class Loops:
             except StoreUnavailable as error:
                 self._outage.noticed(name, error)
                 pause = again
+            except DataRefused:
+                # One row that cannot be written must not end the work on all others. Hints do not
+                # shorten the pause, so that the log is not flooded.
+                log.critical("the store refuses what the loop %s writes", name, exc_info=True)
+                await self._clock.sleep(max(again, REFUSED_RETRY_SECONDS))
+                pause = 0.0
             else:
                 self._outage.worked(name)
 

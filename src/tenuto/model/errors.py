@@ -139,6 +139,17 @@ class Overloaded(TenutoError):
     retry_after: int | None = None
     """Seconds after which to try again, where that can be computed."""
 
+    @property
+    def public_advice(self) -> str:
+        """The advice of its code, with the seconds."""
+        if self.retry_after is None:
+            return super().public_advice
+        known = CATALOGUE.get(self.code)
+        said = known.advice if known and self.advice == Overloaded.advice else self.advice
+        for vague in ("in a moment", "after the time in `Retry-After`"):
+            said = said.replace(vague, f"after {self.retry_after} s")
+        return said
+
 
 class StoreUnavailable(TenutoError):
     """The store cannot be reached or written; nothing was accepted."""

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from tenuto.model.failure import Failure
 from tenuto.model.json import JSON
+from tenuto.model.sizes import Size, refuse_sizes
 from tenuto.model.slots import SlotRules
 from tenuto.model.task_definition import TaskLimits
 from tenuto.model.working_time import Span, WorkingCalendar, WorkingDuration
@@ -135,15 +136,18 @@ EVENTS_KEPT = timedelta(days=7)
 class Limits(Struct, frozen=True, kw_only=True):
     """Limits on sizes, so that one value or one family cannot starve other instances."""
 
-    input_bytes: int = 1_000_000
-    output_bytes: int = 1_000_000
-    event_bytes: int = 1_000_000
-    context_bytes: int = 16_000_000
-    log_entries: int = 1_000_000
-    loop_items: int = 100_000
-    max_descendants: int = 100_000
+    input_bytes: Size = 1_000_000
+    output_bytes: Size = 1_000_000
+    event_bytes: Size = 1_000_000
+    context_bytes: Size = 16_000_000
+    log_entries: Size = 1_000_000
+    loop_items: Size = 100_000
+    max_descendants: Size = 100_000
     """The most instances at once that one instance has led to: as children and their children, or
     by events. A further one is cut (`TOO_MANY_DESCENDANTS`)."""
+
+    def __post_init__(self) -> None:
+        refuse_sizes(self, least=1)
 
 
 DEFAULT_LIMITS = Limits()

@@ -5,37 +5,41 @@ from __future__ import annotations
 from msgspec import Struct
 
 from tenuto.model.errors import OVER_QUOTA, Overloaded
+from tenuto.model.sizes import Count, refuse_sizes
 
 
 class Quotas(Struct, frozen=True, kw_only=True):
     """How much one tenant may have stored; beyond that, what would add to it is refused."""
 
-    definitions: int = 10_000
+    definitions: Count = 10_000
     """Workflows, removed ones too."""
-    versions: int = 1_000
+    versions: Count = 1_000
     """Versions of one workflow."""
-    tasks: int = 10_000
+    tasks: Count = 10_000
     """Declared tasks."""
-    keys: int = 1_000
+    keys: Count = 1_000
     """API keys that are active, or were made within a day."""
-    webhooks: int = 100
+    webhooks: Count = 100
     """Webhooks, disabled ones too: each event that they match is delivered once to each."""
-    subscriptions: int = 100
-    schedules: int = 100_000
-    calendars: int = 1_000
-    calendar_versions: int = 1_000
+    subscriptions: Count = 100
+    schedules: Count = 100_000
+    calendars: Count = 1_000
+    calendar_versions: Count = 1_000
     """Versions of one calendar."""
-    data_sources: int = 1_000
-    data_queries: int = 10_000
-    secrets: int = 1_000
-    instances: int = 1_000_000
+    data_sources: Count = 1_000
+    data_queries: Count = 10_000
+    secrets: Count = 1_000
+    instances: Count = 1_000_000
     """Instances that have not ended."""
-    waits: int = 1_000_000
+    waits: Count = 1_000_000
     """Open waits for events, and triggers."""
-    events: int = 10_000_000
+    events: Count = 10_000_000
     """Events in the inbox."""
-    bytes: int = 100_000_000_000
+    bytes: Count = 100_000_000_000
     """Bytes of the logs of instances, of lines of tasks, of events and of definitions, about."""
+
+    def __post_init__(self) -> None:
+        refuse_sizes(self, least=0)
 
 
 DEFAULT_QUOTAS = Quotas()

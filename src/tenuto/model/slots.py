@@ -86,8 +86,17 @@ class SlotRequest(Struct, frozen=True, kw_only=True, omit_defaults=True):
 Most: TypeAlias = Annotated[int, Meta(ge=0, le=MOST_AT_ONCE)]
 NO_DEADLINE_MS = 86_400_000
 """In a queue by deadline, one without a deadline counts as if it had a day."""
+LEAST_AGING_MS, MOST_AGING_MS = 1_000, 30 * 86_400_000
+"""Of `aging`: from a second to 30 days."""
+MOST_AHEAD_MS = 1 << 61
+"""How far a priority moves a request at most: a rank is a whole number of 64 bits."""
 ANY = "*"
 """In a map of limits: the limit of those that are not named."""
+
+
+def rank_by_priority(at: int, priority: int, aging_ms: int) -> int:
+    """The place of a request in a queue by priority; `rank_slots` of each store is the same."""
+    return at - max(-MOST_AHEAD_MS, min(MOST_AHEAD_MS, priority * aging_ms))
 
 
 class QueueConfig(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
@@ -97,7 +106,7 @@ class QueueConfig(Struct, frozen=True, kw_only=True, rename="camel", forbid_unkn
     bound: Annotated[int, Meta(ge=1, le=100_000_000)] | None = None
     """The most instances that may wait; further starts are refused."""
     aging: str = "PT1M"
-    """The waiting time that counts as much as one step of priority, an ISO duration."""
+    """The waiting time that counts as much as one step of priority, `PT1S` to `P30D`."""
     per_tenant_share: Mapping[str, Annotated[int, Meta(ge=1, le=1_000)]] = {}
     """The weight of each tenant when tenants take turns; `*`: of the others, else 1."""
 

@@ -188,14 +188,21 @@ class WorkflowFunction(Generic[P, R_co]):
     def check(self) -> Checked:
         """The problems that the compiler finds, each with its line."""
         found = check(self.definition())
-        more = (*self._schedule_problems(), *self._singleton_problems())
+        more = self._argument_problems()
         problems = (*self.located((*found.problems, *more)), *self.described.warnings)
         return replace(found, problems=problems, definition=None if more else found.definition)
 
-    def refuse_bad_times(self) -> None:
-        """InvalidDefinition where its schedule cannot be one, whatever is saved."""
-        if problems := self.located(self._schedule_problems()):
-            raise InvalidDefinition(f"workflow `{self.id}` has no such schedule", problems)
+    def refuse_bad_arguments(self) -> None:
+        """InvalidDefinition where the arguments of the decorator cannot be used, whatever is saved.
+
+        The document shows nothing of such an argument.
+        """
+        if problems := self.located(self._argument_problems()):
+            message = f"workflow `{self.id}` has arguments that cannot be used"
+            raise InvalidDefinition(message, problems)
+
+    def _argument_problems(self) -> tuple[Problem, ...]:
+        return (*self._schedule_problems(), *self._singleton_problems())
 
     def _schedule_problems(self) -> tuple[Problem, ...]:
         """What is wrong with its times, whatever calendars there are."""

@@ -58,7 +58,7 @@ class Deployer:
         self, flow: WorkflowFunction[..., Any], seen: set[WorkflowFunction[..., Any]]
     ) -> int:
         seen.add(flow)
-        flow.refuse_bad_times()
+        flow.refuse_bad_arguments()
         for child in flow.children:
             if child not in seen:
                 await self._deploy_flow(child, seen)

@@ -19,6 +19,7 @@ RULES: Final = "resourceBasedLimits"
 """The field of the document."""
 _WHERE: Final = f"$.{RULES}"
 _ADVICE: Final = {
+    RULES: "Give {enabled, min, max, targets}, or true or false for the defaults.",
     "enabled": "It is true or false.",
     "min": "It is a whole number from 1 to 1,000,000.",
     "max": "It is a whole number from 1 to 1,000,000.",
@@ -56,7 +57,7 @@ def rules_problems(document: JSON) -> list[Problem]:
     if given is None:
         return []
     if not isinstance(given, dict):
-        return [_problem(_WHERE, "it is not an object", "Give {enabled, min, max, targets}.")]
+        return [_problem(_WHERE, "it is not an object", _ADVICE[RULES])]
     found = [*_wrong_fields(given, ResourceBasedLimits, _WHERE)]
     targets = given.get("targets")
     if isinstance(targets, dict):

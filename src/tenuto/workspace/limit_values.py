@@ -163,7 +163,9 @@ class SavedQueueRule(Struct, frozen=True, kw_only=True, rename="camel"):
     examined: int | None = None
     """How many were looked at."""
     matches_all: bool = False
-    """Whether it matches everything: such a rule is saved only with `confirm`."""
+    """Whether it matches everything, as far as is known: all that wait, or where fewer than two do,
+    the newest instances; with `hold` also where there are not two to judge by. Such a rule is saved
+    only with `confirm`."""
     is_complete: bool = True
     """Whether all that wait were looked at; of a saved rule, whether all processes know it. Else it
     is applied again once they do."""

@@ -19,9 +19,11 @@ from tenuto.model.slots import (
     type_key,
     user_key,
 )
+from tenuto.store.parts.admission import MOST_COUNTED
 from tenuto.store.parts.instances import InstanceQuery
 from tenuto.store.parts.limits import Limits as Arbiter
-from tenuto.store.parts.slot_rows import SERVICE, ConcurrencyRow
+from tenuto.store.parts.slot_rows import SERVICE, ConcurrencyRow, Slot
+from tenuto.workspace.effective_limit import RULES
 from tenuto.workspace.instance_lists import instance_rows
 from tenuto.workspace.limit_values import ChangedLimits, LimitsPreview, SavedQueueRule
 from tenuto.workspace.limits_document import read_limits
@@ -32,6 +34,7 @@ from tenuto.workspace.stored_limits import StoredConfigs, StoredLimits, set_limi
 NOT_IN_QUEUE = "TEN-3193"
 CHANGED_MEANWHILE = "TEN-3194"
 BELOW = "TEN-2840"
+BOUND_BELOW = "TEN-2846"
 _TRIES = 5
 """How often a change without a version is tried, while others change limits."""
 _MOST_WARNINGS = 100
@@ -77,8 +80,27 @@ class Limits(StoredLimits):
         saved = await self._stored()
         sees_all = wanted[SERVICE] != stored.config(SERVICE)
         counts = await taken(self._engine.store.slots, self._tenant, sees_all=sees_all)
-        warnings = _warnings(counts, stored.arbiter(), saved.arbiter())
+        found = _warnings(counts, stored.arbiter(), saved.arbiter(), wanted[SERVICE])
+        warnings = [*await self._of_bound(stored, wanted), *found]
         return _answer(saved, self._tenant, warnings=warnings)
+
+    async def _of_bound(
+        self, stored: StoredConfigs, wanted: Mapping[str, ConcurrencyConfig]
+    ) -> list[Problem]:
+        """A warning where a change sets the bound of the queue below what waits."""
+        bound = wanted[SERVICE].queue.bound
+        if bound is None or bound == stored.config(SERVICE).queue.bound:
+            return []
+        if await self._engine.store.slots.depth(min(bound + 1, MOST_COUNTED)) <= bound:
+            return []
+        problem = Problem(
+            code=BOUND_BELOW,
+            path="$.queue.bound",
+            message=f"bound {bound}, more than that wait already; nothing is ended",
+            advice="Those that wait stay; starts that would wait are refused until fewer do.",
+            severity="warning",
+        )
+        return [problem]
 
     async def _put(self, stored: StoredConfigs, wanted: Mapping[str, ConcurrencyConfig]) -> bool:
         """Save what differs, in one transaction; False: others changed something meanwhile."""
@@ -114,7 +136,15 @@ class Limits(StoredLimits):
         return _answer(
             stored.with_(wanted),
             self._tenant,
-            warnings=_warnings({key: found.counts.get(key, 0) for key in shown}, before, after),
+            warnings=[
+                *await self._of_bound(stored, wanted),
+                *_warnings(
+                    {key: found.counts.get(key, 0) for key in shown},
+                    before,
+                    after,
+                    wanted[SERVICE],
+                ),
+            ],
             preview=preview(
                 found, before, after, shown=shown, of=None if sees_all else self._tenant
             ),
@@ -125,19 +155,27 @@ class Limits(StoredLimits):
         await self._refuse_unless_known(instance_id)
         now = self._engine.clock.now()
         done = await self._engine.store.slots.promote(self._tenant, instance_id, now)
-        self._done(instance_id, is_done=done)
+        await self._done(
+            instance_id,
+            is_done=done,
+            otherwise="has run before, and goes before those that have not",
+        )
 
     async def hold(self, instance_id: str) -> None:
         """Keep an instance from being admitted; Conflict: it does not wait."""
         await self._refuse_unless_known(instance_id)
         done = await self._engine.store.slots.hold(self._tenant, instance_id)
-        self._done(instance_id, is_done=done)
+        await self._done(
+            instance_id, is_done=done, otherwise="did not wait in the queue a moment ago"
+        )
 
     async def release(self, instance_id: str) -> None:
         """Let an instance that was kept back wait again; Conflict: there is none."""
         await self._refuse_unless_known(instance_id)
         done = await self._engine.store.slots.let_go(self._tenant, instance_id)
-        self._done(instance_id, is_done=done)
+        await self._done(
+            instance_id, is_done=done, otherwise="waits in the queue, and is not held back"
+        )
 
     async def add_rule(
         self,
@@ -167,11 +205,24 @@ class Limits(StoredLimits):
         if not (await instance_rows(self._engine, self._tenant, query)).items:
             raise not_there(instance_id)
 
-    def _done(self, instance_id: str, *, is_done: bool) -> None:
+    async def _done(self, instance_id: str, *, is_done: bool, otherwise: str) -> None:
+        """Conflict where nothing was done; `otherwise`: why not, of one that waits."""
         if not is_done:
-            message = f"instance {instance_id} does not wait in the queue like that"
-            raise Conflict(message, code=NOT_IN_QUEUE)
+            slots = await self._engine.store.slots.of(self._tenant, instance_id)
+            own = next((slot for slot in slots if not slot.node), None)
+            raise Conflict(
+                f"instance {instance_id} {_why_not(own) or otherwise}", code=NOT_IN_QUEUE
+            )
         self._engine.admissions.hint()
+
+
+def _why_not(slot: Slot | None) -> str | None:
+    """Why an instance with this slot does not wait; None: it does."""
+    if slot is None or slot.state == "ended":
+        return "does not wait in the queue: it needs no slot now"
+    if slot.state == "held":
+        return "does not wait in the queue: it has its slot, and runs"
+    return None
 
 
 def _named(tenant: str, service: ConcurrencyConfig, own: ConcurrencyConfig) -> set[str]:
@@ -182,7 +233,9 @@ def _named(tenant: str, service: ConcurrencyConfig, own: ConcurrencyConfig) -> s
     return keys | {user_key(tenant, name) for name in own.user_limits if name != ANY}
 
 
-def _warnings(counts: Mapping[str, int], before: Arbiter, after: Arbiter) -> list[Problem]:
+def _warnings(
+    counts: Mapping[str, int], before: Arbiter, after: Arbiter, service: ConcurrencyConfig
+) -> list[Problem]:
     """The limits that a change lowers below what runs."""
     found = []
     for key, held in sorted(counts.items()):
@@ -191,7 +244,7 @@ def _warnings(counts: Mapping[str, int], before: Arbiter, after: Arbiter) -> lis
             found.append(
                 Problem(
                     code=BELOW,
-                    path=_path(key),
+                    path=_path(key, is_adaptive=most != service.global_max_concurrent),
                     message=f"limit {key} {most}, {held} run; nothing is ended",
                     advice="Those that run go on; the next one begins once fewer run.",
                     severity="warning",
@@ -200,8 +253,8 @@ def _warnings(counts: Mapping[str, int], before: Arbiter, after: Arbiter) -> lis
     return found[:_MOST_WARNINGS]
 
 
-def _path(key: str) -> str:
-    """Where a limit stands in the document."""
+def _path(key: str, *, is_adaptive: bool) -> str:
+    """Where a limit stands in the document; `is_adaptive`: that of all follows the load."""
     kind, _, name = key.partition(":")
     match kind:
         case "tenant":
@@ -211,7 +264,7 @@ def _path(key: str) -> str:
         case "user":
             return "$.userLimits" + step(name.partition("/")[2])
         case _:
-            return "$.globalMaxConcurrent"
+            return f"$.{RULES}" if is_adaptive else "$.globalMaxConcurrent"
 
 
 def _answer(

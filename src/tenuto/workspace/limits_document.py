@@ -10,11 +10,10 @@ import msgspec
 from msgspec import Struct
 
 from tenuto.definition.report import did_you_mean, step
-from tenuto.model.durations import parse_duration
 from tenuto.model.errors import InvalidInput, Problem
 from tenuto.model.json import JSON, kind_of
 from tenuto.model.json_words import in_json_words
-from tenuto.model.slots import ConcurrencyConfig
+from tenuto.model.slots import LEAST_AGING_MS, MOST_AGING_MS, ConcurrencyConfig, QueueConfig
 from tenuto.workspace.effective_limit import RULES, rules_problems
 
 BAD_LIMITS = "TEN-2835"
@@ -26,7 +25,7 @@ _ADVICE = "Limits are whole numbers from 0 to 1,000,000; leave one out to remove
 _OF_QUEUE = {
     "$.queue.order": "It is one of `fifo`, `priority`, `deadline`.",
     "$.queue.bound": "It is a whole number from 1 to 100,000,000; leave it out for no bound.",
-    "$.queue.aging": "Write an ISO duration, such as `PT1M`.",
+    "$.queue.aging": "Write a duration from `PT1S` to `P30D`, such as `PT1M`.",
     "$.queue.perTenantShare": "Weights are whole numbers from 1 to 1,000.",
 }
 
@@ -36,6 +35,8 @@ def read_limits(document: JSON) -> ConcurrencyConfig:
     if isinstance(document, dict):
         # Answers have these beside the limits, and may be sent back as they are.
         document = {k: v for k, v in document.items() if k not in _ANSWERED}
+        if isinstance(is_adaptive := document.get(RULES), bool):
+            document[RULES] = {"enabled": is_adaptive}
     rules = rules_problems(document)
     if rules and isinstance(document, dict):
         document = {k: v for k, v in document.items() if k != RULES}
@@ -97,10 +98,18 @@ def _of_aging(document: JSON) -> Iterator[Problem]:
     queue = document.get("queue") if isinstance(document, dict) else None
     aging = queue.get("aging") if isinstance(queue, dict) else None
     if isinstance(aging, str):
+        message = None
         try:
-            parse_duration(aging)
+            milliseconds = QueueConfig(aging=aging).aging_ms
         except ValueError as error:
-            yield _problem("$.queue.aging", str(error), _OF_QUEUE["$.queue.aging"])
+            message = str(error)
+        else:
+            if milliseconds < LEAST_AGING_MS:
+                message = f"{aging!r} is shorter than a second"
+            elif milliseconds > MOST_AGING_MS:
+                message = f"{aging!r} is longer than 30 days"
+        if message is not None:
+            yield _problem("$.queue.aging", message, _OF_QUEUE["$.queue.aging"])
 
 
 def _advice(path: str) -> str:

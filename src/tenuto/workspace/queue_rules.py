@@ -8,14 +8,16 @@ from typing import NamedTuple
 
 import msgspec
 
-from tenuto.core.queue_rules import ROOTS, Judged
+from tenuto.core.queue_rules import ROOTS, Judged, matches
 from tenuto.definition.report import did_you_mean
 from tenuto.engine.engine import Engine
 from tenuto.engine.limits.rule_application import PAGE
 from tenuto.expr import ExpressionSyntaxError, compile_expression
 from tenuto.model.errors import Conflict, InvalidInput, NotFound, Problem
 from tenuto.model.json import JSON, Object
+from tenuto.store.parts.instances import InstanceQuery
 from tenuto.store.parts.slot_rows import QueueRuleRow, Slot
+from tenuto.workspace.instance_lists import instance_rows
 from tenuto.workspace.limit_values import SavedQueueRule
 from tenuto.workspace.stored_limits import shown_rule
 
@@ -30,7 +32,12 @@ MOST_COUNTED = 10_000
 LONGEST = 2_000
 """The most characters of an expression, and of a note."""
 MOST_PRIORITY = 1_000_000
-_SCOPE = Judged(workflow="", version=1, input=None).scope
+MOST_NEWEST = 100
+"""The most of the newest instances by which a rule is judged where fewer than two wait."""
+_AT_ONCE = 10
+_NARROW = "Narrow the expression, or confirm the rule: `confirm: true`, or `--yes`."
+_NOBODY = Judged(workflow="", version=1, input=None)
+_SCOPE = _NOBODY.scope
 
 
 class _Counted(NamedTuple):
@@ -67,8 +74,7 @@ class QueueRules:
         if problems:
             raise InvalidInput("the rule cannot be used", problems)
         counted = await self._count(when)
-        is_constant = not compile_expression(when, roots=ROOTS).paths
-        is_all = len(counted.judged) > 1 and all(counted.judged.values())
+        doubt = await self._doubt(when, counted, hold=hold)
         row = QueueRuleRow(
             tenant=self._tenant,
             id=_id(when, priority, hold=hold),
@@ -83,15 +89,14 @@ class QueueRules:
             shown_rule(row),
             matched=counted.matched,
             examined=len(counted.judged),
-            matches_all=is_constant or is_all,
+            matches_all=doubt is not None,
             is_complete=counted.is_complete,
         )
         if dry_run:
             return found
-        if (is_constant or is_all) and not confirm:
-            raise InvalidInput(
-                "the rule matches everything", [_matches_all(counted, is_constant=is_constant)]
-            )
+        if doubt is not None and not confirm:
+            problem = Problem(code=MATCHES_ALL, path="$.when", message=doubt, advice=_NARROW)
+            raise InvalidInput("the rule matches everything, as far as is known", [problem])
         if not await self._store.put_queue_rule(row, most=MOST_RULES):
             raise Conflict(
                 f"the tenant has {MOST_RULES} rules",
@@ -113,6 +118,38 @@ class QueueRules:
         if not await self._store.remove_queue_rule(self._tenant, id):
             raise NotFound(f"there is no rule {id}", code=NO_RULE)
         await self._engine.limits.changed()
+
+    async def _doubt(self, when: str, counted: _Counted, *, hold: bool) -> str | None:
+        """Why the rule may match everything; None: something is known that it does not match.
+
+        Where fewer than two wait, it is judged by the newest instances too. Where there are not two
+        of those either, only a rule that holds back is in doubt: it would stop all that start.
+        """
+        if _is_constant(when):
+            return "the expression names nothing of the instance"
+        judged = counted.judged
+        if not all(judged.values()):
+            return None
+        if len(judged) > 1:
+            return f"all {len(judged):,} that wait match"
+        judged = {**judged, **await self._newest(when)}
+        if not all(judged.values()):
+            return None
+        if len(judged) > 1:
+            return f"the newest {len(judged):,} instances all match"
+        return "it cannot be judged: there are fewer than two instances" if hold else None
+
+    async def _newest(self, when: str) -> dict[str, bool]:
+        """Some of the newest instances, until one is found that does not match."""
+        query = InstanceQuery(limit=MOST_NEWEST)
+        rows = (await instance_rows(self._engine, self._tenant, query)).items
+        judged: dict[str, bool] = {}
+        for first in range(0, len(rows), _AT_ONCE):
+            ids = [row.id for row in rows[first : first + _AT_ONCE]]
+            judged |= await self._engine.queue_rules.matching(when, ids)
+            if not all(judged.values()):
+                break
+        return judged
 
     async def _count(self, when: str) -> _Counted:
         """The first of those that wait, and which of them match."""
@@ -143,10 +180,12 @@ def _problems(when: object, priority: object, note: object, *, hold: object) -> 
     if not isinstance(when, str) or not 0 < len(when) <= LONGEST:
         wrong("$.when", "it is no expression", f"Write one of 1 to {LONGEST:,} characters.")
     else:
+        advice = "Write one such as `ctx.input.tier === 'gold'` or `workflow.id === 'order'`."
         try:
             found += _of_names(compile_expression(when, roots=ROOTS).paths)
+            if _is_constant(when) and not matches(when, _NOBODY):
+                wrong("$.when", "it is true for no instance: the rule does nothing", advice)
         except ExpressionSyntaxError as error:
-            advice = "Write one such as `ctx.input.tier === 'gold'` or `workflow.id === 'order'`."
             message = f"{error.message} (at character {error.position + 1})"
             wrong("$.when", message, error.advice or advice)
     is_number = isinstance(priority, int) and not isinstance(priority, bool)
@@ -205,11 +244,6 @@ def _values(path: str, value: Object) -> Iterator[str]:
             yield f"{path}.{name}"
 
 
-def _matches_all(counted: _Counted, *, is_constant: bool) -> Problem:
-    message = (
-        "the expression names nothing of the instance"
-        if is_constant
-        else f"all {len(counted.judged):,} that wait match"
-    )
-    advice = "Narrow the expression, or confirm the rule: `confirm: true`, or `--yes`."
-    return Problem(code=MATCHES_ALL, path="$.when", message=message, advice=advice)
+def _is_constant(when: str) -> bool:
+    """Whether an expression names nothing of the instance."""
+    return not compile_expression(when, roots=ROOTS).paths

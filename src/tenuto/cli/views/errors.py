@@ -13,6 +13,7 @@ from tenuto.model.codes import CATALOGUE
 from tenuto.model.errors import (
     InvalidDefinition,
     InvalidInput,
+    Overloaded,
     Problem,
     TenutoError,
     WorkflowFailed,
@@ -47,10 +48,16 @@ def show_error(error: TenutoError, positions: Positions | None = None) -> None:
     if isinstance(error, WorkflowFailed):
         _where(error)
         return
-    advice = error.advice or (CATALOGUE[error.code].advice if error.code in CATALOGUE else "")
-    if advice:
+    if advice := _advice(error):
         say_indented(advice, 2)
     _explain(error.code)
+
+
+def _advice(error: TenutoError) -> str:
+    """Its own advice, or that of its code; of a refusal with a time, with the seconds."""
+    if isinstance(error, Overloaded):
+        return error.public_advice
+    return error.advice or (CATALOGUE[error.code].advice if error.code in CATALOGUE else "")
 
 
 def show_problems(problems: Sequence[Problem], positions: Positions | None = None) -> None:
@@ -89,7 +96,9 @@ def error_json(error: TenutoError, positions: Positions | None = None) -> Object
     if error.reason is not None:
         view["reason"] = error.reason
     if error.advice:
-        view["advice"] = error.advice
+        view["advice"] = _advice(error)
+    if isinstance(error, Overloaded) and error.retry_after is not None:
+        view["retryAfter"] = error.retry_after
     problems = problems_of(error)
     if problems:
         view["problems"] = [problem_json(problem, positions) for problem in problems]

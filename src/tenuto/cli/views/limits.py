@@ -10,6 +10,7 @@ from tenuto.cli.views.terminal import say, show
 from tenuto.model.durations import iso
 from tenuto.model.json import Object
 from tenuto.model.moments import spelled
+from tenuto.model.slots import QueueConfig
 from tenuto.workspace.limit_values import (
     ChangedLimits,
     FullLimit,
@@ -19,6 +20,8 @@ from tenuto.workspace.limit_values import (
     SavedQueueRule,
     SetLimits,
 )
+
+_AGING = QueueConfig().aging
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -101,8 +104,13 @@ def show_limits(found: SetLimits) -> None:
     if rules is not None and effective is not None:
         bounds = f"from {rules.min} to {rules.max}"
         show(f"adaptive limit of all, {bounds}: {effective.limit} ({effective.reason})")
-    bound = "" if found.queue.bound is None else f", at most {found.queue.bound} wait"
-    show(f"queue: {found.queue.order}{bound}; version {found.version}")
+    queue = found.queue
+    aging = f", aging {queue.aging}" if queue.order == "priority" or queue.aging != _AGING else ""
+    bound = "" if queue.bound is None else f", at most {queue.bound} wait"
+    show(f"queue: {queue.order}{aging}{bound}; version {found.version}")
+    if queue.per_tenant_share:
+        shares = sorted(queue.per_tenant_share.items())
+        show("shares of tenants: " + ", ".join(f"{name} {weight}" for name, weight in shares))
 
 
 def uses_table(found: Sequence[LimitUse]) -> Text:
@@ -145,4 +153,7 @@ def show_rule(rule: SavedQueueRule, *, is_saved: bool) -> None:
         later = "" if rule.is_complete else "; not every process knows it yet: it is applied again"
         say(f"rule {rule.id} is saved{later}")
     else:
-        say("nothing was saved" + ("; it matches everything" if rule.matches_all else ""))
+        say(
+            "nothing was saved"
+            + ("; it matches everything, as far as is known" if rule.matches_all else "")
+        )

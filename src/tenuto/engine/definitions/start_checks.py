@@ -110,7 +110,7 @@ def raise_rejection(answer: Answer) -> None:
     if rejection.code in ("TEN-2101", NO_KEY):
         problem = Problem(
             code=rejection.code,
-            path="$",
+            path=rejection.path,
             message=rejection.message,
             advice="Correct the input, or the expression that reads it.",
         )

@@ -148,11 +148,12 @@ class RuleApplication:
         return Applied(matched, examined, is_complete=not behind)
 
     async def matching(self, when: str, ids: Sequence[str]) -> dict[str, bool]:
-        """Which of these instances match an expression."""
+        """Which of these instances match an expression, without those that cannot be read."""
         loaded = await self._turns.loader.load(ids, is_shown=True) if ids else {}
         return {
-            id: isinstance(held := loaded.get(id), Held) and matches(when, _judged(held))
+            id: matches(when, _judged(held))
             for id in ids
+            if isinstance(held := loaded.get(id), Held)
         }
 
     async def _matching(

@@ -19,6 +19,7 @@ from tenuto.model.slots import (
     debounce_key,
     mutex_key,
     own_key,
+    rank_by_priority,
     rate_key,
     tenant_key,
     type_key,
@@ -139,7 +140,7 @@ def _rank(facts: SlotFacts, at: int, priority: int) -> int:
         case "fifo":
             return at
         case "priority":
-            return at - priority * rules.aging_ms
+            return rank_by_priority(at, priority, rules.aging_ms)
         case "deadline":
             deadline = facts.state.deadline
             return at + NO_DEADLINE_MS if deadline is None else epoch_ms(deadline)

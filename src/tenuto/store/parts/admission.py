@@ -15,7 +15,16 @@ from msgspec import UNSET
 
 from tenuto.model.durations import epoch_ms, from_epoch_ms
 from tenuto.model.inputs import Admitted, CancelAsked
-from tenuto.model.slots import GLOBAL, NO_DEADLINE_MS, RATE, ConcurrencyConfig, kept_of, tenant_key
+from tenuto.model.slots import (
+    GLOBAL,
+    MOST_AHEAD_MS,
+    NO_DEADLINE_MS,
+    RATE,
+    ConcurrencyConfig,
+    QueueConfig,
+    kept_of,
+    tenant_key,
+)
 from tenuto.store.cold.port import Ask, Each, Insert, Row, Script, Together, Value
 from tenuto.store.cold.rows import records_of
 from tenuto.store.parts.limits import Limits
@@ -88,6 +97,21 @@ class _Line:
             self.after = (last.rank_class, last.rank, *last.slot_key)
 
 
+def rank_slots(queue: QueueConfig, instance_ids: list[str]) -> Ask:
+    """Put waiting instances into the order of a queue."""
+    return Ask(
+        "rank_slots",
+        {
+            "instance_ids": instance_ids,
+            "order": queue.order,
+            "aging": queue.aging_ms,
+            "most_ahead": MOST_AHEAD_MS,
+            "later": NO_DEADLINE_MS,
+            "rank_class": USUAL,
+        },
+    )
+
+
 def _rank(document: bytes, after: str | None) -> Script[bool]:
     """Put some waiting rows, those behind an id, into the order that is set; False: not all are."""
     if after is None:
@@ -95,14 +119,7 @@ def _rank(document: bytes, after: str | None) -> Script[bool]:
     queue = msgspec.json.decode(bytes(document), type=ConcurrencyConfig).queue
     page = yield Ask("slots_to_rank", {"after": after, "limit": MOST_RANKED})
     if page:
-        which: dict[str, Value] = {
-            "instance_ids": [id for (id,) in page],
-            "order": queue.order,
-            "aging": queue.aging_ms,
-            "later": NO_DEADLINE_MS,
-            "rank_class": USUAL,
-        }
-        yield Ask("rank_slots", which)
+        yield rank_slots(queue, [id for (id,) in page])
     is_last = len(page) < MOST_RANKED
     yield Ask("put_ranked_to", {"id": None if is_last else page[-1][0]})
     return is_last

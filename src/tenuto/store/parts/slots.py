@@ -14,17 +14,16 @@ from functools import partial
 import msgspec
 
 from tenuto.model.durations import epoch_ms
-from tenuto.model.slots import NO_DEADLINE_MS, ConcurrencyConfig, QueueConfig, QueueOrder
+from tenuto.model.slots import ConcurrencyConfig, QueueConfig, QueueOrder
 from tenuto.store.cold.part import ColdPart
 from tenuto.store.cold.port import Ask, Parameters, Script, Value
 from tenuto.store.cold.rows import columns_of, records_of
 from tenuto.store.marks import for_tenants, writes
-from tenuto.store.parts.admission import MOST_COUNTED, Pass
+from tenuto.store.parts.admission import MOST_COUNTED, Pass, rank_slots
 from tenuto.store.parts.slot_rows import (
     LOWEST,
     MOST_EXAMINED,
     SERVICE,
-    USUAL,
     Admission,
     ConcurrencyRow,
     PaceState,
@@ -241,14 +240,7 @@ class Slots(ColdPart):
             which: dict[str, Value] = {"tenant": row.tenant, "instance_ids": list(instance_ids)}
             if row.priority is not None:
                 yield Ask("prioritise_slots", {**which, "priority": row.priority})
-                ranking: dict[str, Value] = {
-                    "instance_ids": list(instance_ids),
-                    "order": queue.order,
-                    "aging": queue.aging_ms,
-                    "later": NO_DEADLINE_MS,
-                    "rank_class": USUAL,
-                }
-                yield Ask("rank_slots", ranking)
+                yield rank_slots(queue, list(instance_ids))
             if row.is_hold:
                 yield Ask("hold_back_slots", which)
 

@@ -3995,7 +3995,9 @@ WHEN (SELECT count(*) FROM slots_counted_then) < cardinality(:limit_key::text[])
 -- name: rank_slots
 -- Put waiting instances into another order.
 UPDATE tenuto.slots SET rank = CASE
-    WHEN :order = 'priority' THEN asked_at - priority * :aging::bigint
+    WHEN :order = 'priority' THEN asked_at - greatest(
+        -:most_ahead::numeric, least(:most_ahead::numeric, priority::numeric * :aging::bigint)
+    )::bigint
     WHEN :order = 'deadline' THEN coalesce(deadline, asked_at + :later::bigint)
     ELSE asked_at
 END

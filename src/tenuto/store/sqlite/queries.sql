@@ -2373,7 +2373,9 @@ ON CONFLICT (limit_key) DO UPDATE SET taken = taken + excluded.taken;
 -- name: rank_slots
 -- Put waiting instances into another order.
 UPDATE slots SET rank = CASE
-    WHEN :order = 'priority' THEN asked_at - priority * :aging
+    WHEN :order = 'priority' THEN asked_at - max(
+        -:most_ahead, min(:most_ahead, priority * :aging)
+    )
     WHEN :order = 'deadline' THEN coalesce(deadline, asked_at + :later)
     ELSE asked_at
 END

@@ -157,7 +157,7 @@ function NewRule({ onDone }: { onDone: () => void }) {
             <Notice tone="amber">
               <label className={styles["check"]} htmlFor={`${id}-all`}>
                 <input id={`${id}-all`} type="checkbox" checked={isConfirmed} onChange={({ target }) => setIsConfirmed(target.checked)} />
-                It matches everything: apply it all the same
+                It matches everything, as far as is known: apply it all the same
               </label>
             </Notice>
           )}
