@@ -1225,7 +1225,7 @@ SELECT count(*) FROM (
 ) AS waiting;
 
 -- name: slots_depths
--- How many rows wait, by the kind of the limit that is full: the kinds are ranges of keys.
+-- How many rows wait or are debounced, by the kind of the limit: the kinds are ranges of keys.
 WITH kinds (kind, first, beyond) AS (
     VALUES
     ('new', '', '!'),
@@ -1249,6 +1249,14 @@ SELECT
                 AND slot.blocked_on < kinds.beyond
             LIMIT :most
         ) AS waiting
+    ) + (
+        SELECT count(*) FROM (
+            SELECT 1 FROM tenuto.slots AS slot
+            WHERE
+                slot.state = 'settling' AND slot.blocked_on >= kinds.first
+                AND slot.blocked_on < kinds.beyond
+            LIMIT :most
+        ) AS settling
     )
 FROM kinds;
 

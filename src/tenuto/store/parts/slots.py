@@ -155,7 +155,7 @@ class Slots(ColdPart):
         return int(waiting)
 
     async def depths(self, most: int = MOST_COUNTED) -> dict[str, int]:
-        """How many rows of all tenants wait, by the kind of the limit that is full; see `KINDS`."""
+        """How many rows of all tenants wait or are debounced, by the kind of limit; see `KINDS`."""
         return dict(await self._port.rows("slots_depths", {"most": most}))
 
     @writes
