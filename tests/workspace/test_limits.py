@@ -20,6 +20,8 @@ HELD: Object = {
     "steps": [{"stepId": "go", "type": "EVENT_WAIT", "eventPattern": "go.on"}],
     "options": {"concurrency": {"limit": 100, "holdWhileWaiting": True}},
 }
+STEP: Object = {"stepId": "print", "type": "TASK", "taskId": "by-a-worker"}
+GUARDED: Object = {"id": "guarded", "steps": [{**STEP, "mutex": "printer"}]}
 LATE = "019b76da-a80b-700b-8bfa-7f79677734d0"
 
 
@@ -76,6 +78,20 @@ async def test_a_waiting_instance_is_promoted_kept_back_and_released(place: Plac
         await limits.promote(ids[1])
     with pytest.raises(NotFound):
         await limits.hold(LATE)
+
+
+async def test_steps_that_wait_for_a_mutex_leave_no_gaps_in_the_queue(place: Place) -> None:
+    limits = place.workspace.limits
+    await place.app.deploy(GUARDED)
+    for n in range(5):
+        await place.workspace.start("guarded", {"n": n})
+    await limits.set({"workflowTypeLimits": {"held": 0}})
+    ids = await started(place, 3)
+    page = await limits.queue(limit=2)
+    assert [(each.instance_id, each.position) for each in page.items] == [(ids[0], 1), (ids[1], 2)]
+    rest = await limits.queue(limit=2, cursor=page.next_cursor)
+    assert [(each.instance_id, each.position) for each in rest.items] == [(ids[2], 3)]
+    assert rest.next_cursor is None
 
 
 async def test_a_waiting_instance_is_cancelled_and_never_runs(place: Place) -> None:

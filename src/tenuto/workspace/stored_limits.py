@@ -118,13 +118,13 @@ class StoredLimits:
         within(limit, "limit", 1, MOST_ITEMS)
         place = read_cursor(cursor, tuple[int, Slot])
         first, after = (0, None) if place is None else place
-        found = await self._source.store.slots.waiting(
+        found = await self._source.store.slots.waiting_instances(
             self._tenant, definition_id=workflow, after=after, limit=limit + 1
         )
-        slots = [slot for slot in found[:limit] if not slot.node]
+        slots = found[:limit]
         items = await self._shown(slots, first)
         has_more = len(found) > limit
-        last = (first + len(slots), found[limit - 1]) if has_more else None
+        last = (first + len(slots), slots[-1]) if has_more else None
         return Page(items=items, next_cursor=None if last is None else write_cursor(last))
 
     async def uses(self) -> LimitUses:

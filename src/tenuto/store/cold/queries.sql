@@ -1158,8 +1158,16 @@ WHERE
     state <> 'held' AND state <> 'ended' AND tenant = :tenant
     AND (rank_class, rank, instance_id, node, iteration)
     > (:rank_class::bigint, :rank::bigint, :instance_id, :node, :iteration)
-    AND (:definition_id = '' OR definition_id = :definition_id)
 ORDER BY tenant, rank_class, rank, instance_id, node, iteration LIMIT :limit;
+
+-- name: instances_waiting_of
+-- The instances of a tenant that wait, in their order; steps that wait for a mutex are left out.
+SELECT {slot_columns} FROM tenuto.slots
+WHERE
+    state <> 'held' AND state <> 'ended' AND tenant = :tenant AND node = ''
+    AND (rank_class, rank, instance_id) > (:rank_class::bigint, :rank::bigint, :instance_id)
+    AND (:definition_id = '' OR definition_id = :definition_id)
+ORDER BY tenant, rank_class, rank, instance_id LIMIT :limit;
 
 -- name: place_in_line
 -- How many rows wait before one in its line, and in all of the line.

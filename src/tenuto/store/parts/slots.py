@@ -67,6 +67,19 @@ class Slots(ColdPart):
 
     @for_tenants
     async def waiting(
+        self, tenant: str, *, after: Slot | None = None, limit: int = 100
+    ) -> list[Slot]:
+        """The rows of a tenant that wait, in their order: instances, and steps with a mutex."""
+        which: dict[str, Value] = {
+            **_behind(tenant, after),
+            "node": "" if after is None else after.node,
+            "iteration": "" if after is None else after.iteration,
+            "limit": limit,
+        }
+        return await self._found(Slot, "slots_waiting_of", which)
+
+    @for_tenants
+    async def waiting_instances(
         self,
         tenant: str,
         *,
@@ -74,18 +87,9 @@ class Slots(ColdPart):
         after: Slot | None = None,
         limit: int = 100,
     ) -> list[Slot]:
-        """The rows of a tenant that wait, in their order."""
-        which: dict[str, Value] = {
-            "tenant": tenant,
-            "definition_id": definition_id or "",
-            "rank_class": -1 if after is None else after.rank_class,
-            "rank": LOWEST if after is None else after.rank,
-            "instance_id": "" if after is None else after.instance_id,
-            "node": "" if after is None else after.node,
-            "iteration": "" if after is None else after.iteration,
-            "limit": limit,
-        }
-        return await self._found(Slot, "slots_waiting_of", which)
+        """The instances of a tenant that wait, in their order."""
+        which = {**_behind(tenant, after), "definition_id": definition_id or "", "limit": limit}
+        return await self._found(Slot, "instances_waiting_of", which)
 
     @for_tenants
     async def place(self, slot: Slot) -> tuple[int, int]:
@@ -301,6 +305,16 @@ class Slots(ColdPart):
             return True
 
         return await self._port.transaction(script)
+
+
+def _behind(tenant: str, after: Slot | None) -> dict[str, Value]:
+    """Where a page of the queue of a tenant begins."""
+    return {
+        "tenant": tenant,
+        "rank_class": -1 if after is None else after.rank_class,
+        "rank": LOWEST if after is None else after.rank,
+        "instance_id": "" if after is None else after.instance_id,
+    }
 
 
 def _order(queue: QueueConfig) -> tuple[QueueOrder, int]:
