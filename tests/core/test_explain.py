@@ -426,6 +426,10 @@ def test_a_breaker_is_not_estimated_from_attempts_that_had_none() -> None:
             {"limit": "tenant:acme", "held": 10, "most": 10, "place": 3, "length": 9},
             "position 3 of 9; limit tenant:acme 10 of 10, held by other; usually 40 s",
         ),
+        (
+            {"limit": "k", "held": 1, "most": 1, "place": 2, "length": 2, "queue_place": 8},
+            "position 2 of 2 for this limit, 8 in the queue; limit k 1 of 1, held by other; usually 40 s",  # noqa: E501
+        ),
     ],
 )
 def test_a_queued_instance_names_its_position_the_limit_and_the_holders(

@@ -315,6 +315,22 @@ async def test_pages_of_instances_that_wait_are_full_beside_steps_that_wait(stor
     assert [slot.instance_id for slot in rest] == ["i2", "z", "i3"]
 
 
+async def test_instances_of_a_workflow_are_numbered_among_all_that_wait(store: Store) -> None:
+    await limit(store, globalMaxConcurrent=0)
+    steps = [asked(f"s{n}", at=n, node="print", definition_id="b") for n in range(3)]
+    names = {"i0": "a", "i1": "b", "i2": "a", "i3": "b", "i4": "a", "i5": "b"}
+    rows = [asked(id, at=9, definition_id=names[id]) for id in names]
+    await ask(store, *steps, *rows)
+    slots = store.slots
+    assert await slots.numbers("default", "b") == {"i1": 2, "i3": 4, "i5": 6}
+    assert await slots.numbers("default", "b", limit=1) == {"i1": 2}
+    assert await slots.numbers("default", "b", most=4) == {"i1": 2, "i3": 4}
+    [first, second, third] = await slots.waiting_instances("default", definition_id="b")
+    assert await slots.numbers("default", "b", after=first) == {"i3": 2, "i5": 4}
+    places = [await slots.place_in_queue(each, most=5) for each in (first, second, third)]
+    assert places == [2, 4, None]
+
+
 async def test_a_row_is_looked_at_again_only_when_its_limit_has_room(store: Store) -> None:
     await limit(store, globalMaxConcurrent=1)
     await ask(store, *(asked(f"i{n}", at=n, limit=1) for n in range(3)))

@@ -94,6 +94,28 @@ async def test_steps_that_wait_for_a_mutex_leave_no_gaps_in_the_queue(place: Pla
     assert rest.next_cursor is None
 
 
+async def test_an_instance_has_one_position_in_the_queue_with_a_filter_and_without(
+    place: Place,
+) -> None:
+    limits = place.workspace.limits
+    await place.app.deploy({**HELD, "id": "plain"})
+    await limits.set({"workflowTypeLimits": {"*": 0}})
+    await started(place, 2)
+    plain = [(await place.workspace.start("plain", {})).id for _ in range(2)]
+    await started(place, 1)
+    last = (await place.workspace.start("plain", {})).id
+    await place.app.engine.admissions.run_once()
+    whole = {each.instance_id: each.position for each in (await limits.queue()).items}
+    page = await limits.queue(workflow="plain", limit=2)
+    rest = await limits.queue(workflow="plain", cursor=page.next_cursor)
+    found = {each.instance_id: each.position for each in (*page.items, *rest.items)}
+    assert found == {plain[0]: 3, plain[1]: 4, last: 6}
+    assert found.items() <= whole.items()
+    explained = await (await place.workspace.instance(last)).explain()
+    said = "position 3 of 3 for this limit, 6 in the queue; limit type:default/plain 0 of 0"
+    assert str(explained["summary"]).startswith(said)
+
+
 async def test_a_waiting_instance_is_cancelled_and_never_runs(place: Place) -> None:
     await place.workspace.limits.set({"globalMaxConcurrent": 0})
     [id] = await started(place, 1)

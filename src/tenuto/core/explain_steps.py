@@ -577,7 +577,15 @@ class Steps(Struct, frozen=True):
 def position(queued: Queued, full: str) -> str:
     """Such as "position 3 of 9; limit tenant:acme 10 of 10, held by …"."""
     held = f", held by {', '.join(map(str, queued.holders))}" if queued.holders else ""
-    return f"position {queued.place} of {queued.length}; {full}{held}"
+    return f"{standing(queued)}; {full}{held}"
+
+
+def standing(queued: Queued) -> str:
+    """Such as "position 3 of 9"; beside another place in the whole queue, which it counts for."""
+    said = f"position {queued.place} of {queued.length}"
+    if queued.queue_place in (None, queued.place):
+        return said
+    return f"{said} for this limit, {queued.queue_place} in the queue"
 
 
 def usually(estimate: Estimate | None) -> str:

@@ -103,8 +103,9 @@ class QueuedInstance(Struct, frozen=True, kw_only=True, rename="camel"):
 
     instance_id: str
     workflow_id: str
-    position: int
-    """Its place in the queue of its tenant."""
+    position: int | None
+    """Its place in the whole queue of its tenant, also in a list of one workflow; there None where
+    it is behind 100,000 others."""
     waiting_for: list[FullLimit]
     priority: int
     deadline: datetime | None

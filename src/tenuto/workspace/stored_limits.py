@@ -116,15 +116,19 @@ class StoredLimits:
     ) -> Page[QueuedInstance]:
         """A page of the instances that wait for slots, in their order."""
         within(limit, "limit", 1, MOST_ITEMS)
-        place = read_cursor(cursor, tuple[int, Slot])
+        place = read_cursor(cursor, tuple[int | None, Slot])
         first, after = (0, None) if place is None else place
-        found = await self._source.store.slots.waiting_instances(
+        waiting = self._source.store.slots
+        found = await waiting.waiting_instances(
             self._tenant, definition_id=workflow, after=after, limit=limit + 1
         )
         slots = found[:limit]
-        items = await self._shown(slots, first)
-        has_more = len(found) > limit
-        last = (first + len(slots), slots[-1]) if has_more else None
+        if workflow is None:
+            numbers = {slot.instance_id: number for number, slot in enumerate(slots, 1)}
+        else:
+            numbers = await waiting.numbers(self._tenant, workflow, after=after, limit=limit)
+        items = await self._shown(slots, _positions(first, numbers))
+        last = (items[-1].position, slots[-1]) if len(found) > limit else None
         return Page(items=items, next_cursor=None if last is None else write_cursor(last))
 
     async def uses(self) -> LimitUses:
@@ -136,7 +140,9 @@ class StoredLimits:
         """The rules of the queue, oldest first."""
         return [shown_rule(row) for row in await self._source.store.slots.queue_rules(self._tenant)]
 
-    async def _shown(self, slots: Sequence[Slot], first: int) -> list[QueuedInstance]:
+    async def _shown(
+        self, slots: Sequence[Slot], positions: Mapping[str, int]
+    ) -> list[QueuedInstance]:
         store = self._source.store
         keys = sorted({key for slot in slots for key in slot.keys})
         counts = await store.slots.counts(keys) if keys else {}
@@ -148,7 +154,7 @@ class StoredLimits:
             QueuedInstance(
                 instance_id=slot.instance_id,
                 workflow_id=slot.definition_id,
-                position=first + number,
+                position=positions.get(slot.instance_id),
                 waiting_for=_full(slot, counts, arbiter) + _paced(slot, paces, now),
                 priority=slot.priority,
                 deadline=slot.deadline,
@@ -157,8 +163,13 @@ class StoredLimits:
                 until=_until(slot, paces),
                 place="woken" if slot.rank_class == WOKEN else _PLACES[slot.rank_class],
             )
-            for number, slot in enumerate(slots, 1)
+            for slot in slots
         ]
+
+
+def _positions(first: int | None, numbers: Mapping[str, int]) -> dict[str, int]:
+    """Places in the whole queue of instances with these numbers behind one; `first`: its place."""
+    return {} if first is None else {id: first + number for id, number in numbers.items()}
 
 
 def shown_rule(row: QueueRuleRow) -> SavedQueueRule:

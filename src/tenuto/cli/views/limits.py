@@ -33,7 +33,7 @@ def queue_table(found: Sequence[QueuedInstance]) -> Text:
     """Waiting instances, a line each."""
     cells: list[list[str | Text]] = [
         [
-            str(each.position),
+            "" if each.position is None else str(each.position),
             each.instance_id,
             each.workflow_id,
             "on hold" if each.held else each.place,

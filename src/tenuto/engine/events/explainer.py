@@ -199,6 +199,7 @@ class Explainer:
             most=most,
             place=place,
             length=length,
+            queue_place=None if slot.node else await slots.place_in_queue(slot),
             holders=tuple(
                 Holder(
                     instance_id=each.instance_id,
@@ -231,6 +232,7 @@ class Explainer:
             most=rate.limit,
             place=place,
             length=length,
+            queue_place=await slots.place_in_queue(slot),
             per=timedelta(milliseconds=rate.per),
             until=until,
         )

@@ -1169,6 +1169,32 @@ WHERE
     AND (:definition_id = '' OR definition_id = :definition_id)
 ORDER BY tenant, rank_class, rank, instance_id LIMIT :limit;
 
+-- name: numbers_in_queue
+-- Instances of a workflow that wait, each with its number among all instances of its tenant behind a place.
+SELECT instance_id, number FROM (
+    SELECT
+        instance_id, definition_id,
+        row_number() OVER (ORDER BY tenant, rank_class, rank, instance_id) AS number
+    FROM (
+        SELECT tenant, rank_class, rank, instance_id, definition_id FROM tenuto.slots
+        WHERE
+            state <> 'held' AND state <> 'ended' AND tenant = :tenant AND node = ''
+            AND (rank_class, rank, instance_id) > (:rank_class::bigint, :rank::bigint, :instance_id)
+        ORDER BY tenant, rank_class, rank, instance_id LIMIT :most
+    ) AS behind
+) AS numbered
+WHERE definition_id = :definition_id LIMIT :limit;
+
+-- name: place_in_queue
+-- How many instances of a tenant wait before one, up to so many.
+SELECT count(*) FROM (
+    SELECT 1 FROM tenuto.slots
+    WHERE
+        state <> 'held' AND state <> 'ended' AND tenant = :tenant AND node = ''
+        AND (rank_class, rank, instance_id) < (:rank_class::bigint, :rank::bigint, :instance_id)
+    LIMIT :most
+) AS before;
+
 -- name: place_in_line
 -- How many rows wait before one in its line, and in all of the line.
 SELECT

@@ -33,6 +33,8 @@ from tenuto.store.parts.slot_rows import (
     SlotsMark,
 )
 
+MOST_NUMBERED = 100_000
+"""Instances that wait behind so many others have no number."""
 _encode = msgspec.json.Encoder().encode
 
 
@@ -90,6 +92,36 @@ class Slots(ColdPart):
         """The instances of a tenant that wait, in their order."""
         which = {**_behind(tenant, after), "definition_id": definition_id or "", "limit": limit}
         return await self._found(Slot, "instances_waiting_of", which)
+
+    @for_tenants
+    async def numbers(
+        self,
+        tenant: str,
+        definition_id: str,
+        *,
+        after: Slot | None = None,
+        limit: int = 100,
+        most: int = MOST_NUMBERED,
+    ) -> dict[str, int]:
+        """Of the first waiting instances of a workflow behind a row: their numbers among all.
+
+        The next instance behind the row, of whatever workflow, has number 1. Those behind so many
+        are left out.
+        """
+        which: dict[str, Value] = {
+            **_behind(tenant, after),
+            "definition_id": definition_id,
+            "limit": limit,
+            "most": most,
+        }
+        return dict(await self._port.rows("numbers_in_queue", which))
+
+    @for_tenants
+    async def place_in_queue(self, slot: Slot, *, most: int = MOST_NUMBERED) -> int | None:
+        """The place of an instance among all of its tenant that wait; None: behind so many."""
+        which: dict[str, Value] = {**_behind(slot.tenant, slot), "most": most}
+        [(before,)] = await self._port.rows("place_in_queue", which)
+        return None if before >= most else before + 1
 
     @for_tenants
     async def place(self, slot: Slot) -> tuple[int, int]:
