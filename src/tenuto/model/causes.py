@@ -171,6 +171,10 @@ class Queued(Struct, frozen=True, gc=False, kw_only=True):
     """Its place in the whole queue of its tenant; None: it is not known, or a step has none."""
     holders: tuple[Holder, ...] = ()
     """Some of those that hold a slot of the limit, the oldest first."""
+    more: int = 0
+    """How many others of its tenant hold one."""
+    of_others: int = 0
+    """How many instances of other tenants do, of the limit of the service; they are not named."""
     is_on_hold: bool = False
     per: timedelta | None = None
     """Where the limit is a rate: its time; `held` have begun within it."""

@@ -35,6 +35,8 @@ from tenuto.store.parts.slot_rows import (
 
 MOST_NUMBERED = 100_000
 """Instances that wait behind so many others have no number."""
+MOST_HELD = 1_000
+"""So many slots of a tenant are looked at, the oldest, for holders of a limit."""
 _encode = msgspec.json.Encoder().encode
 
 
@@ -140,7 +142,7 @@ class Slots(ColdPart):
         return before + 1, max(all_of_them, before + 1)
 
     @for_tenants
-    async def held(self, tenant: str, *, limit: int = 1_000) -> list[Slot]:
+    async def held(self, tenant: str, *, limit: int = MOST_HELD) -> list[Slot]:
         """The slots that are held for a tenant, the oldest first."""
         return await self._found(Slot, "slots_held", {"tenant": tenant, "limit": limit})
 
