@@ -257,6 +257,44 @@ async def test_limits_say_how_full_they_are_and_what_holds_their_slots(place: Pl
     assert holder.since is not None
 
 
+@pytest.mark.parametrize("pace", ["rate", "debounce"])
+async def test_rates_and_debounces_that_are_waited_for_say_how_many_wait(
+    place: Place, pace: str
+) -> None:
+    """Rates and debounces that instances wait for are among them, a debounce without `max`, with
+    `until`: when one of them may begin."""
+    day: Object = {
+        "rate": {"limit": 1, "per": "P1D"},
+        "debounce": {"period": "P1D", "key": "{{ctx.input.n}}"},
+    }
+    await place.app.deploy({**HELD, "id": "paced", "options": {pace: day[pace]}})
+    ids = [(await place.workspace.start("paced", {"n": n})).id for n in (1, 2)]
+    await place.app.engine.admissions.run_once()
+    found = await place.workspace.limits.uses()
+    assert found.is_complete
+    said = [(each.limit, each.held, each.max, each.waiting) for each in found.items]
+    if pace == "rate":
+        assert said == [("rate:default/paced/", 1, 1, 1)]
+    else:
+        assert said == [(f"debounce:default/paced/{n}", 0, None, 1) for n in (1, 2)]
+    assert found.items[-1].waiters[0].instance_id == ids[1]
+    assert all(each.until is not None for each in found.items)
+
+
+async def test_steps_that_wait_for_a_mutex_are_named_beside_its_holder(place: Place) -> None:
+    """`waiters` are the first of those that wait, steps with a mutex as well."""
+    await place.app.deploy(GUARDED)
+    ids = [(await place.workspace.start("guarded", {})).id for _ in range(7)]
+    await place.app.engine.admissions.run_once()
+    [use] = (await place.workspace.limits.uses()).items
+    assert (use.limit, use.held, use.max, use.waiting) == ("mutex:default/printer", 1, 1, 6)
+    [holder] = use.holders
+    assert (holder.instance_id, holder.step_id) == (ids[0], "print")
+    assert [(each.instance_id, each.step_id) for each in use.waiters] == [
+        (id, "print") for id in ids[1:6]
+    ]
+
+
 async def test_a_full_queue_refuses_starts_that_would_wait_and_no_repeat(place: Place) -> None:
     await place.workspace.limits.set({"globalMaxConcurrent": 0, "queue": {"bound": 3}})
     await place.app.deploy(HELD)

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { differences, documentOf, draftOf, fullness, isSet, limitName, notNumbers, previewWords, rebased, fullWords, waitWords, type Limits } from "./limits";
+import { differences, documentOf, draftOf, fullness, isFull, isSet, limitName, notNumbers, previewWords, rebased, fullWords, waitWords, type Limits } from "./limits";
 
 const LIMITS: Limits = {
   version: 3,
@@ -35,6 +35,9 @@ test("only limits of the service, tenants, workflows and users are set here", ()
 test("a bar says how full a limit is, and how many wait", () => {
   expect(fullWords({ held: 2, max: 2, waiting: 1 })).toBe("2 of 2, 1 waits");
   expect(fullWords({ held: 0, max: 1_000, waiting: 0 })).toBe("0 of 1,000");
+  expect(fullWords({ held: 0, max: null, waiting: 2 })).toBe("2 wait");
+  expect([{ held: 4, max: 4 }, { held: 3, max: 4 }, { held: 0, max: null }].map(isFull)).toEqual([true, false, false]);
+  expect(fullness({ held: 0, max: null })).toBe(0);
   expect(fullness({ held: 1, max: 4 })).toBe(25);
   expect(fullness({ held: 9, max: 4 })).toBe(100);
   expect(fullness({ held: 0, max: 0 })).toBe(100);

@@ -48,14 +48,18 @@ export const waitWords = (waitingFor: Queued["waitingFor"]): string =>
 /** A limit that can be set on this page; those of keys are in definitions, a mutex is one. */
 export const isSet = (limit: string): boolean => /^(global$|tenant:|type:|user:)/.test(limit);
 
-/** "2 of 3, 5 wait". */
+/** "2 of 3, 5 wait"; a debounce has no number: "5 wait". */
 export function fullWords({ held, max, waiting }: Pick<LimitUse, "held" | "max" | "waiting">): string {
-  const line = waiting === 0 ? "" : `, ${count(waiting)} ${waiting === 1 ? "waits" : "wait"}`;
-  return `${count(held)} of ${count(max)}${line}`;
+  const line = waiting === 0 ? "" : `${count(waiting)} ${waiting === 1 ? "waits" : "wait"}`;
+  const full = max === null ? "" : `${count(held)} of ${count(max)}`;
+  return [full, line].filter((each) => each !== "").join(", ");
 }
 
+/** Whether nothing more fits under a limit now. */
+export const isFull = ({ held, max }: Pick<LimitUse, "held" | "max">): boolean => max !== null && held >= max;
+
 /** How full a bar is; what runs above a lowered limit is no more than full. */
-export const fullness = ({ held, max }: Pick<LimitUse, "held" | "max">): number => (max === 0 ? 100 : Math.min(100, (100 * held) / max));
+export const fullness = ({ held, max }: Pick<LimitUse, "held" | "max">): number => (max === null ? 0 : max === 0 ? 100 : Math.min(100, (100 * held) / max));
 
 export interface Row {
   name: string;
