@@ -61,6 +61,21 @@ export const isFull = ({ held, max }: Pick<LimitUse, "held" | "max">): boolean =
 /** How full a bar is; what runs above a lowered limit is no more than full. */
 export const fullness = ({ held, max }: Pick<LimitUse, "held" | "max">): number => (max === null ? 0 : max === 0 ? 100 : Math.min(100, (100 * held) / max));
 
+/** What an empty queue means; `uses` is undefined where the limits are not seen. A limit of a definition is listed only while something waits for it. */
+export function emptyWords(uses: readonly LimitUse[] | undefined): string {
+  const later = "An instance that is started while a limit is full appears here, in its order.";
+  if (uses === undefined) return later;
+  if (uses.length === 0)
+    return "No limit on all instances, a tenant, a workflow or a user is set, and nothing waits for a limit of its definition. With a limit, what is over it waits here in order and begins as soon as there is room.";
+  const steps = uses.filter(({ limit }) => limit.startsWith("mutex:")).reduce((sum, { waiting }) => sum + waiting, 0);
+  const full = uses.filter((each) => isFull(each) && !each.limit.startsWith("mutex:"));
+  const said = [
+    ...(steps === 0 ? [] : [`${counted(steps, "step")} ${steps === 1 ? "waits" : "wait"} for a mutex.`]),
+    ...(full.length === 0 ? [] : [`${full.map(({ limit }) => limitName(limit)).join(", ")}: full. What is started now and counts for ${full.length === 1 ? "it" : "one of them"} waits here.`]),
+  ];
+  return said.length === 0 ? `Every limit has room. ${later}` : said.join(" ");
+}
+
 export interface Row {
   name: string;
   max: string;
@@ -156,6 +171,18 @@ export function notNumbers(draft: Draft): Partial<Record<keyof Draft, string>> {
   return Object.fromEntries([...whole, ...others]) as Partial<Record<keyof Draft, string>>;
 }
 
+
+/** What is wrong with each row of a map, before the service is asked: what has no name or no number, or is named twice, would not be saved. "": nothing. */
+export const rowProblems = (rows: readonly Row[]): string[] =>
+  rows.map(({ name, max }, place) => {
+    const [id, number] = [name.trim(), max.trim()];
+    if (id === "") return number === "" ? "" : "Give a name, or * for each one that is not named.";
+    if (rows.slice(0, place).some((other) => other.name.trim() === id)) return `“${id}” is there already.`;
+    return number === "" ? "Give a number, or remove the row." : "";
+  });
+
+/** Whether a row of any map is wrong. */
+export const hasWrongRows = (draft: Draft): boolean => MAPS.some((field) => rowProblems(draft[field]).some((each) => each !== ""));
 
 const MAPS = ["workflows", "tenants", "users", "shares"] as const;
 const FIELDS = ["global", "order", "bound", "aging", ...LOAD] as const;
