@@ -205,3 +205,39 @@ async def test_limits_and_times_of_instances_are_measured() -> None:
         assert "tenuto_limit_wait_seconds" in found
         for name in ("workflow_step_queue_time_seconds", "workflow_step_execution_time_seconds"):
             assert value(found[name], workflow="double") == 1
+
+
+OWN_LIMITS: dict[str, Any] = {
+    "key": {"options": {"concurrency": {"limit": 1, "holdWhileWaiting": True}}},
+    "rate": {"options": {"rate": {"limit": 1, "per": "P1D"}}},
+    "debounce": {"options": {"debounce": {"period": "P1D", "key": "{{ctx.input.id}}"}}},
+}
+
+
+@pytest.mark.parametrize("kind", OWN_LIMITS)
+async def test_what_waits_for_a_limit_of_its_definition_alone_is_measured(kind: str) -> None:
+    async with served() as call:
+        await call("PUT", "/workflows/wait", {**WAIT, **OWN_LIMITS[kind]})
+        for id in (1, 2):
+            await call.start("wait", {"id": id})
+        await call.app.engine.admissions.run_once()
+        found = await read(call)
+        waiting = 2 if kind == "debounce" else 1
+        assert value(found["tenuto_limit_queue_depth"], kind=kind) == waiting
+        assert value(found["tenuto_limit_queue_depth"]) == waiting
+
+
+async def test_the_depth_of_a_queue_is_gone_with_the_last_limit() -> None:
+    async with Tenuto() as app:
+        metrics = Metrics(app.engine)
+        await app.deploy(WAIT)
+        for most, waiting in ((0, 1), (None, 0)):
+            document: dict[str, Any] = {} if most is None else {"globalMaxConcurrent": most}
+            await app.limits.set(document)
+            if most == 0:
+                await app.start("wait", {"id": 1})
+            await app.engine.admissions.run_once()
+            metrics._looked_at -= LOOK_EVERY
+            page = (await metrics.page("default")).decode()
+            found = {each.name: each for each in families(page)}
+            assert value(found["tenuto_limit_queue_depth"]) == waiting

@@ -228,6 +228,27 @@ def test_a_debounced_start_is_listed_with_its_pace_and_no_number(terminal: Termi
     terminal.past(live)
     [_, line] = terminal.call("queue", "list").out.splitlines()
     assert line.split()[-1] == "debounce:default/late/"
+    [_, used] = terminal.call("concurrency", "usage").out.splitlines()
+    assert used.split() == ["debounce:default/late/", "1"]
+
+
+def test_steps_that_wait_for_a_mutex_are_shown_beside_its_holder(terminal: Terminal) -> None:
+    step: Object = {"stepId": "print", "type": "SUB_WORKFLOW", "workflowId": "below", "mutex": "m"}
+    terminal.write("below.json", {**HELD, "id": "below", "options": {}})
+    terminal.write("guarded.json", {"id": "guarded", "steps": [step]})
+    assert terminal.call("deploy", "below.json", "guarded.json").code == 0
+    ids: list[str] = []
+
+    async def live(app: Tenuto) -> None:
+        ids.extend([(await app.start("guarded", {})).id for _ in range(2)])
+        await app.engine.admissions.run_once()
+
+    terminal.past(live)
+    head, line = terminal.call("concurrency", "usage").out.splitlines()
+    assert head.endswith("NEXT STEPS")
+    assert line.split() == ["mutex:default/m", "1/1", "1", ids[0], "print", ids[1], "print"]
+    none = terminal.call("queue", "list")
+    assert (none.out, "no instance waits for a slot" in none.err) == ("", True)
 
 
 @pytest.mark.parametrize("group", ["queue", "concurrency"])

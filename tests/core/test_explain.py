@@ -9,7 +9,7 @@ import pytest
 
 from tenuto.core.deciding import GO_ON
 from tenuto.core.explain import Facts, explain
-from tenuto.core.explain_steps import MOST_CAUSES
+from tenuto.core.explain_steps import MOST_CAUSES, position
 from tenuto.core.incomplete_joins import join_message
 from tenuto.model.causes import (
     Cause,
@@ -426,6 +426,10 @@ def test_a_breaker_is_not_estimated_from_attempts_that_had_none() -> None:
             {"limit": "tenant:acme", "held": 10, "most": 10, "place": 3, "length": 9},
             "position 3 of 9; limit tenant:acme 10 of 10, held by other; usually 40 s",
         ),
+        (
+            {"limit": "k", "held": 1, "most": 1, "place": 2, "length": 2, "queue_place": 8},
+            "position 2 of 2 for this limit, 8 in the queue; limit k 1 of 1, held by other; usually 40 s",  # noqa: E501
+        ),
     ],
 )
 def test_a_queued_instance_names_its_position_the_limit_and_the_holders(
@@ -437,3 +441,25 @@ def test_a_queued_instance_names_its_position_the_limit_and_the_holders(
     [cause, *_] = explained(run, slot=slot, estimates={("slot", ""): USUAL}).causes
     assert (cause.kind, cause.message, cause.since) == (CauseKind.SLOT, said, BEGIN)
     assert (cause.estimate is None) is bool(queued.get("is_on_hold"))
+
+
+@pytest.mark.parametrize(
+    ("names", "more", "of_others", "said"),
+    [
+        ("ab", 0, 0, ", held by a, b"),
+        ("ab", 7, 0, ", held by a, b and 7 more"),
+        ("ab", 0, 3, ", held by a, b and 3 of other tenants"),
+        ("ab", 7, 3, ", held by a, b, 7 more and 3 of other tenants"),
+        ("", 0, 3, ", held by instances of other tenants"),
+        ("", 1, 3, ", held by 1 instance and 3 of other tenants"),
+        ("", 2, 0, ", held by 2 instances"),
+        ("", 0, 0, ""),
+    ],
+)
+def test_all_holders_of_a_full_limit_are_named_or_counted(
+    names: str, more: int, of_others: int, said: str
+) -> None:
+    """Instances of other tenants are never named."""
+    holders = tuple(Holder(instance_id=name) for name in names)
+    queued = Queued(since=BEGIN, limit="global", holders=holders, more=more, of_others=of_others)
+    assert position(queued, "limit global 5 of 4") == f"position 1 of 1; limit global 5 of 4{said}"

@@ -116,6 +116,9 @@ def test_the_reason_names_the_reading_and_its_target() -> None:
     assert full.reason == "lowered: memory 100 % of 85 %"
     least = LimitState(limit=10, readings=high)
     assert next_state(RULES, least, high).reason.startswith("at its least: commit latency")
+    most = LimitState(limit=RULES.max, is_new=False)
+    calm = next_state(RULES, most, LoadReadings(commit_ms=1))
+    assert (calm.limit, calm.reason) == (RULES.max, "not lowered: commit latency 0.5 ms of 50 ms")
 
 
 def test_the_end_of_the_process_that_asked_for_the_lowest_limit_lets_few_in_at_once() -> None:

@@ -299,6 +299,39 @@ async def test_many_that_one_tenant_wakes_or_promotes_do_not_go_before_those_of_
         await give_back(store, *await holders(store, "a"), *await holders(store, "b"))
 
 
+async def test_pages_of_instances_that_wait_are_full_beside_steps_that_wait(store: Store) -> None:
+    await limit(store, globalMaxConcurrent=0)
+    mutex: dict[str, Any] = {
+        "keys": ("mutex:default/m",),
+        "own_key": "mutex:default/m",
+        "own_limit": 0,
+    }
+    await ask(store, *(asked(f"s{n}", at=n, node="print", **mutex) for n in range(6)))
+    await ask(store, *(asked(f"i{n}", at=10 + n) for n in range(3)))
+    await ask(store, asked("z", at=20, definition_id="other"), asked("i3", at=21))
+    assert len(await store.slots.waiting("default")) == 11
+    first = await store.slots.waiting_instances("default", definition_id="order", limit=2)
+    assert [slot.instance_id for slot in first] == ["i0", "i1"]
+    rest = await store.slots.waiting_instances("default", after=first[-1], limit=9)
+    assert [slot.instance_id for slot in rest] == ["i2", "z", "i3"]
+
+
+async def test_instances_of_a_workflow_are_numbered_among_all_that_wait(store: Store) -> None:
+    await limit(store, globalMaxConcurrent=0)
+    steps = [asked(f"s{n}", at=n, node="print", definition_id="b") for n in range(3)]
+    names = {"i0": "a", "i1": "b", "i2": "a", "i3": "b", "i4": "a", "i5": "b"}
+    rows = [asked(id, at=9, definition_id=names[id]) for id in names]
+    await ask(store, *steps, *rows)
+    slots = store.slots
+    assert await slots.numbers("default", "b") == {"i1": 2, "i3": 4, "i5": 6}
+    assert await slots.numbers("default", "b", limit=1) == {"i1": 2}
+    assert await slots.numbers("default", "b", most=4) == {"i1": 2, "i3": 4}
+    [first, second, third] = await slots.waiting_instances("default", definition_id="b")
+    assert await slots.numbers("default", "b", after=first) == {"i3": 2, "i5": 4}
+    places = [await slots.place_in_queue(each, most=5) for each in (first, second, third)]
+    assert places == [2, 4, None]
+
+
 async def test_a_row_is_looked_at_again_only_when_its_limit_has_room(store: Store) -> None:
     await limit(store, globalMaxConcurrent=1)
     await ask(store, *(asked(f"i{n}", at=n, limit=1) for n in range(3)))

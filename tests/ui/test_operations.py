@@ -106,6 +106,35 @@ def test_a_limit_is_raised_once_its_effect_is_seen_and_the_queue_moves(
     server.api("PUT", "/concurrency", {})
 
 
+def test_the_queue_names_steps_that_wait_for_a_mutex_and_a_limit_that_is_not_saved_says_why(
+    server: Server, page: Page
+) -> None:
+    step = {"stepId": "print", "type": "SUB_WORKFLOW", "workflowId": "printed", "mutex": "printer"}
+    below = {"stepId": "told", "type": "EVENT_WAIT", "eventPattern": "printed.told"}
+    server.api("PUT", "/workflows/printed", {"id": "printed", "steps": [below]})
+    server.api("PUT", "/workflows/labels", {"id": "labels", "steps": [step]})
+    started = [server.api("POST", "/workflows/labels/start", {}) for _ in range(4)]
+    [holder, first, *_] = [each["instanceId"] for each in started]
+    page.goto(f"{server.url}/queue")
+    mutex = page.get_by_role("region", name="Limits").get_by_role("listitem")
+    expect(mutex).to_contain_text("Mutex printer1 of 1, 3 wait", timeout=PATIENCE)
+    expect(mutex.get_by_role("link", name=holder[:13])).to_be_visible()
+    expect(mutex.get_by_role("link", name=first[:13])).to_be_visible()
+    expect(page.get_by_text("3 steps wait for a mutex.")).to_be_visible()
+    expect(page.get_by_text("Every limit has room")).to_have_count(0)
+    page.get_by_role("button", name="Change limits").click()
+    page.get_by_role("button", name="Add workflow").click()
+    page.get_by_label("Limit of workflow 1").fill("2")
+    name = page.get_by_label("Workflows: name 1")
+    expect(name).to_have_accessible_description("Give a name, or * for each one that is not named.")
+    expect(page.get_by_role("button", name="Save")).to_be_disabled()
+    name.fill("labels")
+    expect(page.get_by_role("button", name="Save")).to_be_enabled()
+    page.keyboard.press("Escape")
+    for each in started:
+        server.api("POST", f"/instances/{each['instanceId']}/cancel", {})
+
+
 # The browser writes an error for the rule that is refused.
 @pytest.mark.page_errors
 def test_a_rule_is_saved_once_its_effect_is_seen_and_the_limit_of_all_may_follow_the_load(

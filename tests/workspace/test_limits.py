@@ -30,6 +30,8 @@ HELD: Object = {
     "steps": [{"stepId": "go", "type": "EVENT_WAIT", "eventPattern": "go.on"}],
     "options": {"concurrency": {"limit": 100, "holdWhileWaiting": True}},
 }
+STEP: Object = {"stepId": "print", "type": "TASK", "taskId": "by-a-worker"}
+GUARDED: Object = {"id": "guarded", "steps": [{**STEP, "mutex": "printer"}]}
 LATE = "019b76da-a80b-700b-8bfa-7f79677734d0"
 
 
@@ -106,6 +108,42 @@ async def test_what_cannot_be_promoted_held_or_released_is_told_why(place: Place
     await until(place, running, Status.CANCELLED)
     gone = "does not wait in the queue: it needs no slot now"
     assert await said(limits.promote, running) == gone
+
+
+async def test_steps_that_wait_for_a_mutex_leave_no_gaps_in_the_queue(place: Place) -> None:
+    limits = place.workspace.limits
+    await place.app.deploy(GUARDED)
+    for n in range(5):
+        await place.workspace.start("guarded", {"n": n})
+    await limits.set({"workflowTypeLimits": {"held": 0}})
+    ids = await started(place, 3)
+    page = await limits.queue(limit=2)
+    assert [(each.instance_id, each.position) for each in page.items] == [(ids[0], 1), (ids[1], 2)]
+    rest = await limits.queue(limit=2, cursor=page.next_cursor)
+    assert [(each.instance_id, each.position) for each in rest.items] == [(ids[2], 3)]
+    assert rest.next_cursor is None
+
+
+async def test_an_instance_has_one_position_in_the_queue_with_a_filter_and_without(
+    place: Place,
+) -> None:
+    limits = place.workspace.limits
+    await place.app.deploy({**HELD, "id": "plain"})
+    await limits.set({"workflowTypeLimits": {"*": 0}})
+    await started(place, 2)
+    plain = [(await place.workspace.start("plain", {})).id for _ in range(2)]
+    await started(place, 1)
+    last = (await place.workspace.start("plain", {})).id
+    await place.app.engine.admissions.run_once()
+    whole = {each.instance_id: each.position for each in (await limits.queue()).items}
+    page = await limits.queue(workflow="plain", limit=2)
+    rest = await limits.queue(workflow="plain", cursor=page.next_cursor)
+    found = {each.instance_id: each.position for each in (*page.items, *rest.items)}
+    assert found == {plain[0]: 3, plain[1]: 4, last: 6}
+    assert found.items() <= whole.items()
+    explained = await (await place.workspace.instance(last)).explain()
+    said = "position 3 of 3 for this limit, 6 in the queue; limit type:default/plain 0 of 0"
+    assert str(explained["summary"]).startswith(said)
 
 
 async def test_a_waiting_instance_is_cancelled_and_never_runs(place: Place) -> None:
@@ -278,6 +316,44 @@ async def test_limits_say_how_full_they_are_and_what_holds_their_slots(place: Pl
     [holder] = found.items[1].holders
     assert (holder.instance_id, holder.step_id) == (ids[0], None)
     assert holder.since is not None
+
+
+@pytest.mark.parametrize("pace", ["rate", "debounce"])
+async def test_rates_and_debounces_that_are_waited_for_say_how_many_wait(
+    place: Place, pace: str
+) -> None:
+    """Rates and debounces that instances wait for are among them, a debounce without `max`, with
+    `until`: when one of them may begin."""
+    day: Object = {
+        "rate": {"limit": 1, "per": "P1D"},
+        "debounce": {"period": "P1D", "key": "{{ctx.input.n}}"},
+    }
+    await place.app.deploy({**HELD, "id": "paced", "options": {pace: day[pace]}})
+    ids = [(await place.workspace.start("paced", {"n": n})).id for n in (1, 2)]
+    await place.app.engine.admissions.run_once()
+    found = await place.workspace.limits.uses()
+    assert found.is_complete
+    said = [(each.limit, each.held, each.max, each.waiting) for each in found.items]
+    if pace == "rate":
+        assert said == [("rate:default/paced/", 1, 1, 1)]
+    else:
+        assert said == [(f"debounce:default/paced/{n}", 0, None, 1) for n in (1, 2)]
+    assert found.items[-1].waiters[0].instance_id == ids[1]
+    assert all(each.until is not None for each in found.items)
+
+
+async def test_steps_that_wait_for_a_mutex_are_named_beside_its_holder(place: Place) -> None:
+    """`waiters` are the first of those that wait, steps with a mutex as well."""
+    await place.app.deploy(GUARDED)
+    ids = [(await place.workspace.start("guarded", {})).id for _ in range(7)]
+    await place.app.engine.admissions.run_once()
+    [use] = (await place.workspace.limits.uses()).items
+    assert (use.limit, use.held, use.max, use.waiting) == ("mutex:default/printer", 1, 1, 6)
+    [holder] = use.holders
+    assert (holder.instance_id, holder.step_id) == (ids[0], "print")
+    assert [(each.instance_id, each.step_id) for each in use.waiters] == [
+        (id, "print") for id in ids[1:6]
+    ]
 
 
 async def test_a_full_queue_refuses_starts_that_would_wait_and_no_repeat(place: Place) -> None:

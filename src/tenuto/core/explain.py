@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from tenuto.core.decide import decide
-from tenuto.core.explain_steps import Steps, position, usually
+from tenuto.core.explain_steps import Steps, position, standing, usually
 from tenuto.core.plan import Plan
 from tenuto.core.state import Compensation, InstanceState
 from tenuto.core.view import compensation_view, error_view
@@ -217,6 +217,7 @@ def _queued(queued: Queued, estimate: Estimate | None) -> Cause:
         "max": queued.most,
         "position": queued.place,
         "of": queued.length,
+        "queuePosition": queued.queue_place,
         "holders": [each.instance_id for each in queued.holders],
         "onHold": queued.is_on_hold,
     }
@@ -238,7 +239,7 @@ def _paced(queued: Queued) -> Cause:
     else:
         seconds = queued.per.total_seconds()
         message = (
-            f"position {queued.place} of {queued.length}; "
+            f"{standing(queued)}; "
             f"{queued.limit}: {queued.held} of {queued.most} have begun within {seconds:g} s"
         )
         kind = CauseKind.RATE_LIMIT
@@ -248,6 +249,7 @@ def _paced(queued: Queued) -> Cause:
             "seconds": seconds,
             "position": queued.place,
             "of": queued.length,
+            "queuePosition": queued.queue_place,
         }
     return Cause(
         kind=kind, message=message, since=queued.since, until=queued.until, details=details

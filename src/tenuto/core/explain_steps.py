@@ -553,8 +553,8 @@ class Steps(Struct, frozen=True):
             {"instanceId": each.instance_id, "stepId": each.step_id, "by": each.by}
             for each in limit.holders
         ]
-        names = ", ".join(f"{each.instance_id} ({each.step_id})" for each in limit.holders)
-        held_by = f", held by {names}" if names else ""
+        named = [f"{each.instance_id} ({each.step_id})" for each in limit.holders]
+        held_by = _held_by(named, max(0, limit.held - len(named)) if named else 0)
         return Cause(
             kind=CauseKind.SLOT,
             message=f"{limit.held} of {limit.most:g} attempts of its task {task_id} run{held_by}",
@@ -576,8 +576,30 @@ class Steps(Struct, frozen=True):
 
 def position(queued: Queued, full: str) -> str:
     """Such as "position 3 of 9; limit tenant:acme 10 of 10, held by …"."""
-    held = f", held by {', '.join(map(str, queued.holders))}" if queued.holders else ""
-    return f"position {queued.place} of {queued.length}; {full}{held}"
+    named = [*map(str, queued.holders)]
+    held_by = _held_by(named, queued.more, queued.of_others)
+    return f"{standing(queued)}; {full}{held_by}"
+
+
+def _held_by(named: list[str], more: int, of_others: int = 0) -> str:
+    """Such as ", held by a, b and 7 more"; those of other tenants are counted, never named."""
+    if not named and not more:
+        return ", held by instances of other tenants" if of_others else ""
+    rest = []
+    if more:
+        rest.append(f"{more} more" if named else f"{more} instance{'' if more == 1 else 's'}")
+    if of_others:
+        rest.append(f"{of_others} of other tenants")
+    parts = (", ".join([*named, *rest[:-1]]), *rest[-1:])
+    return f", held by {' and '.join(filter(None, parts))}"
+
+
+def standing(queued: Queued) -> str:
+    """Such as "position 3 of 9"; beside another place in the whole queue, which it counts for."""
+    said = f"position {queued.place} of {queued.length}"
+    if queued.queue_place in (None, queued.place):
+        return said
+    return f"{said} for this limit, {queued.queue_place} in the queue"
 
 
 def usually(estimate: Estimate | None) -> str:

@@ -50,9 +50,9 @@ def limits_of(limits: KnownLimits, load: Load, tenant: str) -> dict[str, _Named]
 
 
 def of_limits(
-    held: Iterable[HeldSlots], waiting: Mapping[str, int], waits: Mapping[str, Histogram]
+    held: Iterable[HeldSlots], waiting: Mapping[str, int] | None, waits: Mapping[str, Histogram]
 ) -> Iterator[Metric]:
-    """What is held of each limit, and what waits for each kind."""
+    """What is held of each limit, and what waits for each kind; None: the store did not answer."""
     slots = list(held)
     yield gauges(
         "tenuto_limit_held",
@@ -66,13 +66,14 @@ def of_limits(
         ("limit",),
         {(each.label,): each.most for each in slots},
     )
-    yield gauges(
-        "tenuto_limit_queue_depth",
-        "Instances, and steps with a mutex, that wait, by the kind of the limit that is full; "
-        "`new`: not looked at yet. Counting stops at 100,000.",
-        ("kind",),
-        {(kind,): waiting.get(kind, 0) for kind in KINDS},
-    )
+    if waiting is not None:
+        yield gauges(
+            "tenuto_limit_queue_depth",
+            "Instances, and steps with a mutex, that wait, by the kind of the limit that is full; "
+            "`debounce`: that are debounced; `new`: not looked at yet. Counting stops at 100,000.",
+            ("kind",),
+            {(kind,): waiting.get(kind, 0) for kind in KINDS},
+        )
     yield histograms(
         "tenuto_limit_wait_seconds",
         "Seconds for which those that were admitted had waited, by the kind of the limit that "

@@ -49,7 +49,7 @@ class Metrics:
         self._engine = engine
         self._depths: Depths | None = None
         self._schedules: ScheduleNumbers | None = None
-        self._waiting: dict[str, int] = {}
+        self._waiting: dict[str, int] | None = None
         """Waiting instances and steps, by the kind of the limit that they wait for."""
         self._held: list[HeldSlots] = []
         """Of the tenant that looks."""
@@ -82,13 +82,14 @@ class Metrics:
             ticks = self._engine.clock.ticks()
             if ticks - self._looked_at < LOOK_EVERY:
                 return
-            self._looked_at, self._depths, self._schedules = ticks, None, None
+            self._looked_at = ticks
+            self._depths, self._schedules, self._waiting = None, None, None
             store, now = self._engine.store, self._engine.clock.now()
             with suppress(TenutoError, TimeoutError):
                 async with asyncio.timeout(_PATIENCE):
                     self._schedules = await store.schedules.numbers(now, _MOST_COUNTED)
-                    if self._engine.limits.is_in_use:
-                        self._waiting = await store.slots.depths(_MOST_COUNTED)
+                    # Also where no limit is set: definitions have keys, rates and mutexes.
+                    self._waiting = await store.slots.depths(_MOST_COUNTED)
                     self._depths = await store.upkeep.depths(now)
 
     async def _slots_held(self, tenant: str) -> list[HeldSlots]:

@@ -167,8 +167,14 @@ class Queued(Struct, frozen=True, gc=False, kw_only=True):
     place: int = 1
     length: int = 1
     """Its place among those of its tenant that wait for the limit, and how many these are."""
+    queue_place: int | None = None
+    """Its place in the whole queue of its tenant; None: it is not known, or a step has none."""
     holders: tuple[Holder, ...] = ()
     """Some of those that hold a slot of the limit, the oldest first."""
+    more: int = 0
+    """How many others of its tenant hold one."""
+    of_others: int = 0
+    """How many instances of other tenants do, of the limit of the service; they are not named."""
     is_on_hold: bool = False
     per: timedelta | None = None
     """Where the limit is a rate: its time; `held` have begun within it."""

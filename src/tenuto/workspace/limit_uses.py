@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -19,6 +19,7 @@ from tenuto.store.parts.limits import Limits
 from tenuto.store.parts.slot_rows import ConcurrencyRow, Slot
 from tenuto.store.parts.slots import Slots
 from tenuto.workspace.limit_values import LimitUse, LimitUses, SlotHolder
+from tenuto.workspace.paces import paced, paces_of, until
 
 MOST_USES = 100
 """The most limits that are listed."""
@@ -28,10 +29,10 @@ MOST_LOOKED_AT = 1_000
 """So many slots are looked at that are held, and so many that are waited for."""
 MOST_COUNTED = 20_000
 """Up to so many that wait for a limit are counted."""
-_KINDS = ("global", "tenant", "type", "user", "key", "mutex")
+_KINDS = ("global", "tenant", "type", "user", "key", "mutex", "rate", "debounce")
 
 
-async def limit_uses(slots: Slots, limits: Limits, tenant: str) -> LimitUses:
+async def limit_uses(slots: Slots, limits: Limits, tenant: str, now: int) -> LimitUses:
     """How full the limits of a tenant are; a bounded number of rows is read."""
     rows = await slots.configs()
     held = await slots.held(tenant, limit=MOST_LOOKED_AT)
@@ -39,19 +40,33 @@ async def limit_uses(slots: Slots, limits: Limits, tenant: str) -> LimitUses:
     most = {key: limits.of(key) for key in _named(tenant, rows)}
     most |= _of_slots((*held, *waiting), limits)
     keys = sorted(key for key, each in most.items() if each is not None)
+    paces = await paces_of(slots, waiting)
     taken = await slots.counts(keys) if keys else {}
-    lines = await slots.lines(tenant, keys, MOST_COUNTED) if keys else {}
-    holders = _holders(held)
+    lines = await _lines(slots, tenant, [*keys, *paces], waiting)
+    holders, waiters = _holders(held), _waiters(waiting)
     uses = [
         LimitUse(
             limit=key,
             held=taken.get(key, 0),
-            max=each,
+            max=most[key],
             waiting=lines.get(key, 0),
             holders=holders[key][:MOST_HOLDERS],
+            waiters=waiters[key][:MOST_HOLDERS],
         )
         for key in keys
-        if (each := most[key]) is not None
+    ]
+    uses += [
+        LimitUse(
+            limit=pace.limit,
+            held=pace.held,
+            max=pace.max,
+            waiting=lines[pace.limit],
+            holders=[],
+            waiters=waiters[pace.limit][:MOST_HOLDERS],
+            until=until(slot, paces),
+        )
+        for slot in {slot.blocked_on: slot for slot in waiting}.values()
+        for pace in paced(slot, paces, now)
     ]
     telling = sorted(filter(_tells, uses), key=lambda use: (-use.waiting, -use.held, use.limit))
     return LimitUses(
@@ -60,6 +75,14 @@ async def limit_uses(slots: Slots, limits: Limits, tenant: str) -> LimitUses:
         and max(len(held), len(waiting)) < MOST_LOOKED_AT
         and max(lines.values(), default=0) < MOST_COUNTED,
     )
+
+
+async def _lines(
+    slots: Slots, tenant: str, keys: Sequence[str], waiting: Iterable[Slot]
+) -> dict[str, int]:
+    """How many wait for each; of debounced ones, which are in no line, those that were read."""
+    found = await slots.lines(tenant, keys, MOST_COUNTED) if keys else {}
+    return found | Counter(slot.blocked_on for slot in waiting if slot.state == "settling")
 
 
 def _named(tenant: str, rows: Iterable[ConcurrencyRow]) -> list[str]:
@@ -91,6 +114,19 @@ def _holders(held: Iterable[Slot]) -> defaultdict[str, list[SlotHolder]]:
         )
         for key in slot.keys:
             found[key].append(holder)
+    return found
+
+
+def _waiters(waiting: Iterable[Slot]) -> defaultdict[str, list[SlotHolder]]:
+    found: defaultdict[str, list[SlotHolder]] = defaultdict(list)
+    for slot in waiting:
+        waiter = SlotHolder(
+            instance_id=slot.instance_id,
+            step_id=slot.node or None,
+            iteration=slot.iteration,
+            since=slot.asked_at,
+        )
+        found[slot.blocked_on].append(waiter)
     return found
 
 

@@ -103,8 +103,9 @@ class QueuedInstance(Struct, frozen=True, kw_only=True, rename="camel"):
 
     instance_id: str
     workflow_id: str
-    position: int
-    """Its place in the queue of its tenant."""
+    position: int | None
+    """Its place in the whole queue of its tenant, also in a list of one workflow; there None where
+    it is behind 100,000 others."""
     waiting_for: list[FullLimit]
     priority: int
     deadline: datetime | None
@@ -117,32 +118,40 @@ class QueuedInstance(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class SlotHolder(Struct, frozen=True, kw_only=True, rename="camel"):
-    """An instance that holds a slot, or a step of one that has a mutex."""
+    """An instance that holds a slot or waits for one, or a step of one with a mutex."""
 
     instance_id: str
     step_id: str | None = None
     iteration: str = ""
     since: datetime | None = None
+    """Since when it holds it, or waits."""
 
 
 class LimitUse(Struct, frozen=True, kw_only=True, rename="camel"):
     """How full a limit is."""
 
     limit: str
-    """Such as `tenant:acme`, `type:acme/order`, `mutex:acme/printer` or `global`."""
+    """Such as `tenant:acme`, `type:acme/order`, `mutex:acme/printer` or `global`; `rate:…` and
+    `debounce:…` are paces."""
     held: int
-    max: int
+    """How many hold a slot of it; of a rate, how many have begun within its time."""
+    max: int | None
+    """None: it is a debounce, which has no number."""
     waiting: int
     """How many of the tenant wait for this limit, and for no other one before it."""
     holders: list[SlotHolder]
     """Some of those of the tenant that hold a slot, the oldest first."""
+    waiters: list[SlotHolder] = []
+    """Some of those that wait, the first in the line first."""
+    until: datetime | None = None
+    """Of a rate or a debounce: when one of those that wait may begin."""
 
 
 class LimitUses(Struct, frozen=True, kw_only=True, rename="camel"):
     """The limits that count instances of a tenant."""
 
     items: list[LimitUse]
-    """Every limit that is set by name, and those that instances wait for."""
+    """Every limit that is set by name, and those that instances or steps wait for."""
     is_complete: bool
     """Whether all limits and all that wait were looked at; else there may be more."""
 

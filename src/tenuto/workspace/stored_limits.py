@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 from types import MappingProxyType
 from typing import Literal
 
 import msgspec
 
 from tenuto.model.checks import within
-from tenuto.model.durations import epoch_ms, from_epoch_ms
+from tenuto.model.durations import epoch_ms
 from tenuto.model.load import LoadReport
-from tenuto.model.slots import PACES, ConcurrencyConfig
+from tenuto.model.slots import ConcurrencyConfig
 from tenuto.store.parts.limits import Limits as Arbiter
 from tenuto.store.parts.slot_rows import (
     SERVICE,
     WOKEN,
     ConcurrencyRow,
-    PaceState,
     QueueRuleRow,
     Slot,
 )
@@ -32,6 +30,7 @@ from tenuto.workspace.limit_values import (
     SavedQueueRule,
     SetLimits,
 )
+from tenuto.workspace.paces import paced, paces_of, until
 from tenuto.workspace.source import Source
 from tenuto.workspace.values import MOST_ITEMS, Page
 
@@ -116,49 +115,60 @@ class StoredLimits:
     ) -> Page[QueuedInstance]:
         """A page of the instances that wait for slots, in their order."""
         within(limit, "limit", 1, MOST_ITEMS)
-        place = read_cursor(cursor, tuple[int, Slot])
+        place = read_cursor(cursor, tuple[int | None, Slot])
         first, after = (0, None) if place is None else place
-        found = await self._source.store.slots.waiting(
+        waiting = self._source.store.slots
+        found = await waiting.waiting_instances(
             self._tenant, definition_id=workflow, after=after, limit=limit + 1
         )
-        slots = [slot for slot in found[:limit] if not slot.node]
-        items = await self._shown(slots, first)
-        has_more = len(found) > limit
-        last = (first + len(slots), found[limit - 1]) if has_more else None
+        slots = found[:limit]
+        if workflow is None:
+            numbers = {slot.instance_id: number for number, slot in enumerate(slots, 1)}
+        else:
+            numbers = await waiting.numbers(self._tenant, workflow, after=after, limit=limit)
+        items = await self._shown(slots, _positions(first, numbers))
+        last = (items[-1].position, slots[-1]) if len(found) > limit else None
         return Page(items=items, next_cursor=None if last is None else write_cursor(last))
 
     async def uses(self) -> LimitUses:
         """How full the limits are, how many wait for each, and some that hold its slots."""
         limits = (await self._stored()).arbiter()
-        return await limit_uses(self._source.store.slots, limits, self._tenant)
+        now = epoch_ms(self._source.clock.now())
+        return await limit_uses(self._source.store.slots, limits, self._tenant, now)
 
     async def rules(self) -> list[SavedQueueRule]:
         """The rules of the queue, oldest first."""
         return [shown_rule(row) for row in await self._source.store.slots.queue_rules(self._tenant)]
 
-    async def _shown(self, slots: Sequence[Slot], first: int) -> list[QueuedInstance]:
+    async def _shown(
+        self, slots: Sequence[Slot], positions: Mapping[str, int]
+    ) -> list[QueuedInstance]:
         store = self._source.store
         keys = sorted({key for slot in slots for key in slot.keys})
         counts = await store.slots.counts(keys) if keys else {}
         arbiter = (await self._stored()).arbiter()
         now = epoch_ms(self._source.clock.now())
-        paced = sorted({slot.blocked_on for slot in slots if slot.blocked_on.startswith(PACES)})
-        paces = await store.slots.paces(paced) if paced else {}
+        paces = await paces_of(store.slots, slots)
         return [
             QueuedInstance(
                 instance_id=slot.instance_id,
                 workflow_id=slot.definition_id,
-                position=first + number,
-                waiting_for=_full(slot, counts, arbiter) + _paced(slot, paces, now),
+                position=positions.get(slot.instance_id),
+                waiting_for=_full(slot, counts, arbiter) + paced(slot, paces, now),
                 priority=slot.priority,
                 deadline=slot.deadline,
                 since=slot.asked_at,
                 held=slot.state == "on-hold",
-                until=_until(slot, paces),
+                until=until(slot, paces),
                 place="woken" if slot.rank_class == WOKEN else _PLACES[slot.rank_class],
             )
-            for number, slot in enumerate(slots, 1)
+            for slot in slots
         ]
+
+
+def _positions(first: int | None, numbers: Mapping[str, int]) -> dict[str, int]:
+    """Places in the whole queue of instances with these numbers behind one; `first`: its place."""
+    return {} if first is None else {id: first + number for id, number in numbers.items()}
 
 
 def shown_rule(row: QueueRuleRow) -> SavedQueueRule:
@@ -182,19 +192,3 @@ def _full(slot: Slot, counts: dict[str, int], arbiter: Arbiter) -> list[FullLimi
         if most is not None and held >= most:
             found.append(FullLimit(limit=key, held=held, max=most))
     return found
-
-
-def _paced(slot: Slot, paces: Mapping[str, PaceState], now: int) -> list[FullLimit]:
-    """The rate or debounce that a row waits for."""
-    state, rate = paces.get(slot.blocked_on), slot.rate
-    if state is None:
-        return []
-    if rate is None or slot.blocked_on != rate.key:
-        return [FullLimit(limit=slot.blocked_on, held=0)]
-    return [FullLimit(limit=rate.key, held=state.begun(rate.per, now), max=rate.limit)]
-
-
-def _until(slot: Slot, paces: Mapping[str, PaceState]) -> datetime | None:
-    state = paces.get(slot.blocked_on)
-    at = None if state is None else state.next_at
-    return None if at is None else from_epoch_ms(at)

@@ -79,7 +79,10 @@ def usage(*, store: Store = STORE, output: Output = "table") -> None:
         elif found.items:
             show(uses_table(found.items))
         else:
-            nothing = f"no limit is set in {backend.described}; to set some"
+            nothing = (
+                "no limit is set, and nothing waits for one of a definition, in "
+                f"{backend.described}; to set some"
+            )
             say_nothing(nothing, [f"tenuto concurrency set limits.json{backend.flag}"])
         return exits.DONE
 

@@ -19,6 +19,7 @@ from tenuto.workspace.limit_values import (
     QueuedInstance,
     SavedQueueRule,
     SetLimits,
+    SlotHolder,
 )
 
 _AGING = QueueConfig().aging
@@ -36,7 +37,7 @@ def queue_table(found: Sequence[QueuedInstance]) -> Text:
     """Waiting instances, a line each."""
     cells: list[list[str | Text]] = [
         [
-            str(each.position),
+            "" if each.position is None else str(each.position),
             each.instance_id,
             each.workflow_id,
             "on hold" if each.held else each.place,
@@ -114,20 +115,22 @@ def show_limits(found: SetLimits) -> None:
 
 
 def uses_table(found: Sequence[LimitUse]) -> Text:
-    """How full limits are, a line each."""
+    """How full limits are, a line each; steps that wait are in no list of the queue."""
     cells: list[list[str | Text]] = [
         [
             each.limit,
-            f"{each.held}/{each.max}",
+            "" if each.max is None else f"{each.held}/{each.max}",
             str(each.waiting),
-            ", ".join(
-                f"{holder.instance_id} {holder.step_id}" if holder.step_id else holder.instance_id
-                for holder in each.holders
-            ),
+            ", ".join(map(_holder, each.holders)),
+            ", ".join(_holder(waiter) for waiter in each.waiters if waiter.step_id),
         ]
         for each in found
     ]
-    return table_of(("LIMIT", "HELD", "WAIT", "HELD BY"), cells, whole=3)
+    return table_of(("LIMIT", "HELD", "WAIT", "HELD BY", "NEXT STEPS"), cells, whole=3)
+
+
+def _holder(holder: SlotHolder) -> str:
+    return f"{holder.instance_id} {holder.step_id}" if holder.step_id else holder.instance_id
 
 
 def rule_table(found: Sequence[SavedQueueRule]) -> Text:

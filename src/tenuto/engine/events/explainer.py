@@ -39,6 +39,7 @@ from tenuto.ports import Clock
 from tenuto.store.parts.limits import Limits
 from tenuto.store.parts.schedules import ScheduleKey
 from tenuto.store.parts.slot_rows import Slot
+from tenuto.store.parts.slots import MOST_HELD
 from tenuto.store.parts.workers import CONNECTED_FOR, WorkerRow
 from tenuto.store.protocol import Store
 from tenuto.store.task_room import WHOLE, Tokens
@@ -192,6 +193,11 @@ class Explainer:
         most = slot.own_limit if key == slot.own_key else limits.of(key)
         if key == GLOBAL and most is not None and most - kept_of(most) <= taken < most:
             why = f"{why}; {_KEPT}" if why else _KEPT
+        # Only the limit of the service is shared with other tenants.
+        holders = await slots.holders(
+            slot.tenant, key, limit=MOST_HELD if key == GLOBAL else MOST_HOLDERS
+        )
+        own = len(holders) if key == GLOBAL and len(holders) < MOST_HELD else taken
         return Queued(
             since=slot.asked_at,
             limit=key,
@@ -199,6 +205,7 @@ class Explainer:
             most=most,
             place=place,
             length=length,
+            queue_place=None if slot.node else await slots.place_in_queue(slot),
             holders=tuple(
                 Holder(
                     instance_id=each.instance_id,
@@ -206,8 +213,10 @@ class Explainer:
                     iteration=each.iteration,
                     since=each.held_at,
                 )
-                for each in await slots.holders(slot.tenant, key, limit=MOST_HOLDERS)
+                for each in holders[:MOST_HOLDERS]
             ),
+            more=max(0, own - min(len(holders), MOST_HOLDERS)),
+            of_others=max(0, taken - own),
             why=why,
         )
 
@@ -231,6 +240,7 @@ class Explainer:
             most=rate.limit,
             place=place,
             length=length,
+            queue_place=await slots.place_in_queue(slot),
             per=timedelta(milliseconds=rate.per),
             until=until,
         )

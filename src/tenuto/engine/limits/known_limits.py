@@ -74,11 +74,6 @@ class KnownLimits:
         return self._rules is not None and self._counts_tenant(tenant)
 
     @property
-    def is_in_use(self) -> bool:
-        """Whether any limit is set."""
-        return self._rules is not None
-
-    @property
     def bound(self) -> int | None:
         """The most instances that may wait; None: any number."""
         return self.config(SERVICE).queue.bound

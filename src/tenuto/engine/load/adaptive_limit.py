@@ -76,7 +76,7 @@ def next_state(
         limit = min(rules.max, limit * 2 if is_new else limit + math.isqrt(limit))
         if in_force is not None:
             limit = max(rules.min, min(limit, MOST_RISE * in_force))
-        reason = "at its most" if limit == rules.max else f"rising: {about} at most"
+        reason = f"not lowered: {about}" if limit == rules.max else f"rising: {about} at most"
     else:
         is_new = state.is_new
         reason = f"kept: {about}"

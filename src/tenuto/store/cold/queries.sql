@@ -1158,8 +1158,42 @@ WHERE
     state <> 'held' AND state <> 'ended' AND tenant = :tenant
     AND (rank_class, rank, instance_id, node, iteration)
     > (:rank_class::bigint, :rank::bigint, :instance_id, :node, :iteration)
-    AND (:definition_id = '' OR definition_id = :definition_id)
 ORDER BY tenant, rank_class, rank, instance_id, node, iteration LIMIT :limit;
+
+-- name: instances_waiting_of
+-- The instances of a tenant that wait, in their order; steps that wait for a mutex are left out.
+SELECT {slot_columns} FROM tenuto.slots
+WHERE
+    state <> 'held' AND state <> 'ended' AND tenant = :tenant AND node = ''
+    AND (rank_class, rank, instance_id) > (:rank_class::bigint, :rank::bigint, :instance_id)
+    AND (:definition_id = '' OR definition_id = :definition_id)
+ORDER BY tenant, rank_class, rank, instance_id LIMIT :limit;
+
+-- name: numbers_in_queue
+-- Instances of a workflow that wait, each with its number among all instances of its tenant behind a place.
+SELECT instance_id, number FROM (
+    SELECT
+        instance_id, definition_id,
+        row_number() OVER (ORDER BY tenant, rank_class, rank, instance_id) AS number
+    FROM (
+        SELECT tenant, rank_class, rank, instance_id, definition_id FROM tenuto.slots
+        WHERE
+            state <> 'held' AND state <> 'ended' AND tenant = :tenant AND node = ''
+            AND (rank_class, rank, instance_id) > (:rank_class::bigint, :rank::bigint, :instance_id)
+        ORDER BY tenant, rank_class, rank, instance_id LIMIT :most
+    ) AS behind
+) AS numbered
+WHERE definition_id = :definition_id LIMIT :limit;
+
+-- name: place_in_queue
+-- How many instances of a tenant wait before one, up to so many.
+SELECT count(*) FROM (
+    SELECT 1 FROM tenuto.slots
+    WHERE
+        state <> 'held' AND state <> 'ended' AND tenant = :tenant AND node = ''
+        AND (rank_class, rank, instance_id) < (:rank_class::bigint, :rank::bigint, :instance_id)
+    LIMIT :most
+) AS before;
 
 -- name: place_in_line
 -- How many rows wait before one in its line, and in all of the line.
@@ -1232,7 +1266,7 @@ SELECT count(*) FROM (
 ) AS waiting;
 
 -- name: slots_depths
--- How many rows wait, by the kind of the limit that is full: the kinds are ranges of keys.
+-- How many rows wait or are debounced, by the kind of the limit: the kinds are ranges of keys.
 WITH kinds (kind, first, beyond) AS (
     VALUES
     ('new', '', '!'),
@@ -1256,6 +1290,14 @@ SELECT
                 AND slot.blocked_on < kinds.beyond
             LIMIT :most
         ) AS waiting
+    ) + (
+        SELECT count(*) FROM (
+            SELECT 1 FROM tenuto.slots AS slot
+            WHERE
+                slot.state = 'settling' AND slot.blocked_on >= kinds.first
+                AND slot.blocked_on < kinds.beyond
+            LIMIT :most
+        ) AS settling
     )
 FROM kinds;
 

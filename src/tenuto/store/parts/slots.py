@@ -32,6 +32,10 @@ from tenuto.store.parts.slot_rows import (
     SlotsMark,
 )
 
+MOST_NUMBERED = 100_000
+"""Instances that wait behind so many others have no number."""
+MOST_HELD = 1_000
+"""So many slots of a tenant are looked at, the oldest, for holders of a limit."""
 _encode = msgspec.json.Encoder().encode
 
 
@@ -66,6 +70,19 @@ class Slots(ColdPart):
 
     @for_tenants
     async def waiting(
+        self, tenant: str, *, after: Slot | None = None, limit: int = 100
+    ) -> list[Slot]:
+        """The rows of a tenant that wait, in their order: instances, and steps with a mutex."""
+        which: dict[str, Value] = {
+            **_behind(tenant, after),
+            "node": "" if after is None else after.node,
+            "iteration": "" if after is None else after.iteration,
+            "limit": limit,
+        }
+        return await self._found(Slot, "slots_waiting_of", which)
+
+    @for_tenants
+    async def waiting_instances(
         self,
         tenant: str,
         *,
@@ -73,18 +90,39 @@ class Slots(ColdPart):
         after: Slot | None = None,
         limit: int = 100,
     ) -> list[Slot]:
-        """The rows of a tenant that wait, in their order."""
+        """The instances of a tenant that wait, in their order."""
+        which = {**_behind(tenant, after), "definition_id": definition_id or "", "limit": limit}
+        return await self._found(Slot, "instances_waiting_of", which)
+
+    @for_tenants
+    async def numbers(
+        self,
+        tenant: str,
+        definition_id: str,
+        *,
+        after: Slot | None = None,
+        limit: int = 100,
+        most: int = MOST_NUMBERED,
+    ) -> dict[str, int]:
+        """Of the first waiting instances of a workflow behind a row: their numbers among all.
+
+        The next instance behind the row, of whatever workflow, has number 1. Those behind so many
+        are left out.
+        """
         which: dict[str, Value] = {
-            "tenant": tenant,
-            "definition_id": definition_id or "",
-            "rank_class": -1 if after is None else after.rank_class,
-            "rank": LOWEST if after is None else after.rank,
-            "instance_id": "" if after is None else after.instance_id,
-            "node": "" if after is None else after.node,
-            "iteration": "" if after is None else after.iteration,
+            **_behind(tenant, after),
+            "definition_id": definition_id,
             "limit": limit,
+            "most": most,
         }
-        return await self._found(Slot, "slots_waiting_of", which)
+        return dict(await self._port.rows("numbers_in_queue", which))
+
+    @for_tenants
+    async def place_in_queue(self, slot: Slot, *, most: int = MOST_NUMBERED) -> int | None:
+        """The place of an instance among all of its tenant that wait; None: behind so many."""
+        which: dict[str, Value] = {**_behind(slot.tenant, slot), "most": most}
+        [(before,)] = await self._port.rows("place_in_queue", which)
+        return None if before >= most else before + 1
 
     @for_tenants
     async def place(self, slot: Slot) -> tuple[int, int]:
@@ -103,7 +141,7 @@ class Slots(ColdPart):
         return before + 1, max(all_of_them, before + 1)
 
     @for_tenants
-    async def held(self, tenant: str, *, limit: int = 1_000) -> list[Slot]:
+    async def held(self, tenant: str, *, limit: int = MOST_HELD) -> list[Slot]:
         """The slots that are held for a tenant, the oldest first."""
         return await self._found(Slot, "slots_held", {"tenant": tenant, "limit": limit})
 
@@ -160,7 +198,7 @@ class Slots(ColdPart):
         return int(waiting)
 
     async def depths(self, most: int = MOST_COUNTED) -> dict[str, int]:
-        """How many rows of all tenants wait, by the kind of the limit that is full; see `KINDS`."""
+        """How many rows of all tenants wait or are debounced, by the kind of limit; see `KINDS`."""
         return dict(await self._port.rows("slots_depths", {"most": most}))
 
     @writes
@@ -299,6 +337,16 @@ class Slots(ColdPart):
             return True
 
         return await self._port.transaction(script)
+
+
+def _behind(tenant: str, after: Slot | None) -> dict[str, Value]:
+    """Where a page of the queue of a tenant begins."""
+    return {
+        "tenant": tenant,
+        "rank_class": -1 if after is None else after.rank_class,
+        "rank": LOWEST if after is None else after.rank,
+        "instance_id": "" if after is None else after.instance_id,
+    }
 
 
 def _order(queue: QueueConfig) -> tuple[QueueOrder, int]:

@@ -8,14 +8,26 @@ import { Duration } from "../../kit/Moment";
 import type { LimitUse } from "./limits";
 import styles from "./styles.module.css";
 
+type Place = LimitUse["holders"][number];
+
 /** As other pages cut an id: the first eight characters are the same for a minute. */
 export const shortId = (id: string): string => id.slice(0, 13);
 
-/** Some of what holds the slots of a limit, the oldest first, and how many more do. */
+const isHeldByOthers = ({ limit, held, holders }: LimitUse): boolean => limit === "global" && held > 0 && holders.length === 0;
+
+/** Whether anything can be said of what holds the slots of a limit. */
+export const hasHolders = (use: LimitUse): boolean => use.holders.length > 0 || isHeldByOthers(use);
+
+/** Some of what holds the slots of a limit, the oldest first, and how many more do; those of other tenants have no names here. */
 export function Holders({ use, most, isLine = false }: { use: LimitUse | undefined; most: number; /** In a cell of a table. */ isLine?: boolean }) {
-  const shown = use?.holders.slice(0, most) ?? [];
-  if (use === undefined || shown.length === 0) return <span aria-label="none">–</span>;
-  const more = use.held - shown.length;
+  if (use === undefined || !hasHolders(use)) return <span aria-label="none">–</span>;
+  if (isHeldByOthers(use)) return <span className={styles["muted"]}>other tenants</span>;
+  return <Places of={use.holders.slice(0, most)} all={use.held} isLine={isLine} />;
+}
+
+/** Instances and steps that hold a slot or wait for one, and how many more there are. */
+export function Places({ of: shown, all, isLine = false }: { of: readonly Place[]; all: number; isLine?: boolean }) {
+  const more = all - shown.length;
   return (
     <span className={classes(styles["holders"], isLine && styles["inLine"])}>
       {shown.map(({ instanceId, stepId, iteration, since }) => (

@@ -1,6 +1,6 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { Plus, X } from "lucide-react";
-import { useEffect, useId, useState } from "react";
+import { Fragment, useEffect, useId, useState } from "react";
 
 import { useMe } from "../../api/me";
 import { read, send, useAct } from "../../api/queries";
@@ -17,7 +17,7 @@ import { Stack } from "../../kit/Stack";
 import { ErrorState, Loading } from "../../kit/States";
 import { Dialog } from "../../kit/Dialog";
 import { toast } from "../../kit/toast";
-import { differences, documentOf, draftOf, limitName, notNumbers, previewWords, rebased, type Draft, type Limits, type Preview, type Row } from "./limits";
+import { differences, documentOf, draftOf, hasWrongRows, limitName, notNumbers, previewWords, rebased, rowProblems, type Draft, type Limits, type Preview, type Row } from "./limits";
 import { LoadLimit } from "./LoadLimit";
 import styles from "./styles.module.css";
 
@@ -52,7 +52,7 @@ function Form({ first, onClose }: { first: Limits; onClose: () => void }) {
   const body = documentOf(draft, base);
   const isChanged = differences(draftOf(base), draft).length > 0;
   const wrong = notNumbers(draft);
-  const isWrong = Object.keys(wrong).length > 0;
+  const isWrong = Object.keys(wrong).length > 0 || hasWrongRows(draft);
   const preview = usePreview(body, base.version, isChanged && !isWrong);
   const save = useAct(
     () => send("put", PATH, { body, headers: { "if-match": `"${base.version}"` } }),
@@ -226,15 +226,24 @@ function Rows({ title, help, problem, rows, isLocked, value, onChange }: { title
   const id = useId();
   const set = (place: number, part: Partial<Row>) => onChange(rows.map((row, number) => (number === place ? { ...row, ...part } : row)));
   const one = title.toLowerCase().replace(/s( |$)/, "$1");
+  const wrong = rowProblems(rows);
+  const pointed = (place: number) => (wrong[place] === "" ? {} : { "aria-invalid": true, "aria-describedby": `${id}-${place}` });
   return (
     <fieldset className={styles["rows"]} aria-describedby={`${id}-help`}>
       <legend>{title}</legend>
       {rows.map((row, place) => (
-        <div key={place} className={styles["row"]}>
-          <TextInput aria-label={`${title}: name ${place + 1}`} disabled={isLocked} placeholder="*" value={row.name} onChange={({ target }) => set(place, { name: target.value })} />
-          <TextInput aria-label={`${value} of ${row.name || `${one} ${place + 1}`}`} inputMode="numeric" disabled={isLocked} value={row.max} onChange={({ target }) => set(place, { max: target.value })} />
-          <IconButton label={`Remove ${row.name || `${one} ${place + 1}`}`} icon={<X />} disabled={isLocked} onClick={() => onChange(rows.filter((_, number) => number !== place))} />
-        </div>
+        <Fragment key={place}>
+          <div className={styles["row"]}>
+            <TextInput aria-label={`${title}: name ${place + 1}`} {...pointed(place)} disabled={isLocked} placeholder="Name, or *" value={row.name} onChange={({ target }) => set(place, { name: target.value })} />
+            <TextInput aria-label={`${value} of ${row.name || `${one} ${place + 1}`}`} {...pointed(place)} inputMode="numeric" disabled={isLocked} placeholder="Number" value={row.max} onChange={({ target }) => set(place, { max: target.value })} />
+            <IconButton label={`Remove ${row.name || `${one} ${place + 1}`}`} icon={<X />} disabled={isLocked} onClick={() => onChange(rows.filter((_, number) => number !== place))} />
+          </div>
+          {wrong[place] !== "" && (
+            <p id={`${id}-${place}`} className={styles["problem"]}>
+              {visible(wrong[place] ?? "")}
+            </p>
+          )}
+        </Fragment>
       ))}
       {!isLocked && (
         <Button look="quiet" icon={<Plus />} onClick={() => onChange([...rows, { name: "", max: "" }])}>

@@ -18,7 +18,7 @@ import { Table } from "../../kit/Table";
 import { toast } from "../../kit/toast";
 import { columnsOf, hrefOf, type Move } from "./columns";
 import { LimitBars } from "./LimitBars";
-import type { LimitUse } from "./limits";
+import { emptyWords, type LimitUse } from "./limits";
 import { LimitsDialog } from "./LimitsDialog";
 import { RulesDialog } from "./RulesDialog";
 import styles from "./styles.module.css";
@@ -76,7 +76,7 @@ export default function QueuePage() {
           <ErrorState isInline error={move.error} />
         </div>
       )}
-      <Listed list={list} label="the queue" empty={<Nothing workflow={workflowId} hasLimits={limits.length > 0} change={change} onAll={() => setSearch({})} />}>
+      <Listed list={list} label="the queue" empty={<Nothing workflow={workflowId} uses={uses.data?.items} change={change} onAll={() => setSearch({})} />}>
         <Table label="Queue" columns={columns} rows={list.items} idOf={({ instanceId }) => instanceId} hrefOf={({ instanceId }) => hrefOf(instanceId)} onEnd={list.readMore} foot={<ListFoot list={list} one="instance waits" many="instances wait" />} />
       </Listed>
       {isChanging && <LimitsDialog onClose={() => setIsChanging(false)} />}
@@ -85,17 +85,17 @@ export default function QueuePage() {
   );
 }
 
-function Nothing({ workflow, hasLimits, change, onAll }: { workflow: string; hasLimits: boolean; change: React.ReactNode; onAll: () => void }) {
+function Nothing({ workflow, uses, change, onAll }: { workflow: string; uses: readonly LimitUse[] | undefined; change: React.ReactNode; onAll: () => void }) {
   if (workflow !== "")
     return (
       <EmptyState title={`No instance of ${visible(workflow)} waits for a slot`} action={<Button onClick={onAll}>Show all</Button>}>
         What has its slot is in the list of instances.
       </EmptyState>
     );
-  if (hasLimits) return <EmptyState title="No instance waits for a slot">Every limit has room. An instance that is started while a limit is full appears here, in its order.</EmptyState>;
+  const hasNone = uses?.length === 0;
   return (
-    <EmptyState title="No limit is set" action={change} command="tenuto concurrency set limits.json">
-      Every instance begins at once. With a limit on all instances, a tenant, a workflow or a user, what is over it waits here in order and begins as soon as there is room.
+    <EmptyState title="No instance waits for a slot" {...(hasNone ? { action: change, command: "tenuto concurrency set limits.json" } : {})}>
+      {visible(emptyWords(uses))}
     </EmptyState>
   );
 }

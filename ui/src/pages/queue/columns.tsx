@@ -31,7 +31,7 @@ export function columnsOf({ limits, rows, mayMove, moving, onMove }: Given): rea
   const hasPriority = rows.some(({ priority }) => priority !== 0);
   const hasDeadline = rows.some(({ deadline }) => deadline !== null);
   return [
-    { id: "position", title: <span title="Position">#</span>, width: "36px", narrow: "32px", align: "end", cell: ({ position }) => count(position) },
+    { id: "position", title: <span title="Position">#</span>, width: "36px", narrow: "32px", align: "end", cell: ({ position }) => (position === null ? <None /> : count(position)) },
     {
       id: "instance",
       title: "Instance",

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { differences, documentOf, draftOf, fullness, isSet, limitName, notNumbers, previewWords, rebased, fullWords, waitWords, type Limits } from "./limits";
+import { differences, documentOf, draftOf, emptyWords, fullness, isFull, isSet, limitName, notNumbers, previewWords, rebased, fullWords, hasWrongRows, rowProblems, waitWords, type Limits, type LimitUse } from "./limits";
 
 const LIMITS: Limits = {
   version: 3,
@@ -35,6 +35,9 @@ test("only limits of the service, tenants, workflows and users are set here", ()
 test("a bar says how full a limit is, and how many wait", () => {
   expect(fullWords({ held: 2, max: 2, waiting: 1 })).toBe("2 of 2, 1 waits");
   expect(fullWords({ held: 0, max: 1_000, waiting: 0 })).toBe("0 of 1,000");
+  expect(fullWords({ held: 0, max: null, waiting: 2 })).toBe("2 wait");
+  expect([{ held: 4, max: 4 }, { held: 3, max: 4 }, { held: 0, max: null }].map(isFull)).toEqual([true, false, false]);
+  expect(fullness({ held: 0, max: null })).toBe(0);
   expect(fullness({ held: 1, max: 4 })).toBe(25);
   expect(fullness({ held: 9, max: 4 })).toBe(100);
   expect(fullness({ held: 0, max: 0 })).toBe(100);
@@ -85,4 +88,26 @@ test("the adaptive limit is sent once it is edited, with what is given alone", (
   expect(documentOf(draft, LIMITS)["resourceBasedLimits"]).toEqual({ enabled: true, max: 200, targets: { commitMs: 12.5 } });
   expect(differences(draftOf(LIMITS), draft)).toEqual(["Follows the load: yes, was no", "At most: 200, was none", "Commit latency: 12.5, was none"]);
   expect(notNumbers({ ...draft, least: "few", memory: "1.x" })).toEqual({ least: "“few” is no whole number from 0.", memory: "“1.x” is no number." });
+});
+
+const use = (limit: string, held: number, max: number | null, waiting = 0): LimitUse => ({ limit, held, max, waiting, holders: [] });
+
+test("an empty queue says that limits have room only where they do", () => {
+  expect(emptyWords([use("global", 1, 5)])).toContain("Every limit has room.");
+  expect(emptyWords([use("global", 5, 5)])).toBe("All instances: full. What is started now and counts for it waits here.");
+  expect(emptyWords([use("global", 9, 5), use("type:a/b", 1, 1), use("user:a/ana", 0, 1)])).toBe("All instances, Workflow b: full. What is started now and counts for one of them waits here.");
+  expect(emptyWords([use("global", 1, 5), use("mutex:a/m", 1, 1, 24)])).toBe("24 steps wait for a mutex.");
+});
+
+test("an empty queue does not say that nothing is limited where definitions may have limits", () => {
+  expect(emptyWords([])).toContain("nothing waits for a limit of its definition");
+  expect(emptyWords([])).not.toContain("begins at once");
+  expect(emptyWords(undefined)).not.toContain("No limit");
+});
+
+test("a row that would not be saved says why", () => {
+  const rows = [{ name: "a", max: "1" }, { name: " ", max: "2" }, { name: " a ", max: "3" }, { name: "b", max: "" }, { name: "", max: "" }];
+  expect(rowProblems(rows)).toEqual(["", "Give a name, or * for each one that is not named.", "“a” is there already.", "Give a number, or remove the row.", ""]);
+  expect(hasWrongRows({ ...draftOf(LIMITS), shares: rows })).toBe(true);
+  expect(hasWrongRows(draftOf(LIMITS))).toBe(false);
 });

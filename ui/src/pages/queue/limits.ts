@@ -48,14 +48,33 @@ export const waitWords = (waitingFor: Queued["waitingFor"]): string =>
 /** A limit that can be set on this page; those of keys are in definitions, a mutex is one. */
 export const isSet = (limit: string): boolean => /^(global$|tenant:|type:|user:)/.test(limit);
 
-/** "2 of 3, 5 wait". */
+/** "2 of 3, 5 wait"; a debounce has no number: "5 wait". */
 export function fullWords({ held, max, waiting }: Pick<LimitUse, "held" | "max" | "waiting">): string {
-  const line = waiting === 0 ? "" : `, ${count(waiting)} ${waiting === 1 ? "waits" : "wait"}`;
-  return `${count(held)} of ${count(max)}${line}`;
+  const line = waiting === 0 ? "" : `${count(waiting)} ${waiting === 1 ? "waits" : "wait"}`;
+  const full = max === null ? "" : `${count(held)} of ${count(max)}`;
+  return [full, line].filter((each) => each !== "").join(", ");
 }
 
+/** Whether nothing more fits under a limit now. */
+export const isFull = ({ held, max }: Pick<LimitUse, "held" | "max">): boolean => max !== null && held >= max;
+
 /** How full a bar is; what runs above a lowered limit is no more than full. */
-export const fullness = ({ held, max }: Pick<LimitUse, "held" | "max">): number => (max === 0 ? 100 : Math.min(100, (100 * held) / max));
+export const fullness = ({ held, max }: Pick<LimitUse, "held" | "max">): number => (max === null ? 0 : max === 0 ? 100 : Math.min(100, (100 * held) / max));
+
+/** What an empty queue means; `uses` is undefined where the limits are not seen. A limit of a definition is listed only while something waits for it. */
+export function emptyWords(uses: readonly LimitUse[] | undefined): string {
+  const later = "An instance that is started while a limit is full appears here, in its order.";
+  if (uses === undefined) return later;
+  if (uses.length === 0)
+    return "No limit on all instances, a tenant, a workflow or a user is set, and nothing waits for a limit of its definition. With a limit, what is over it waits here in order and begins as soon as there is room.";
+  const steps = uses.filter(({ limit }) => limit.startsWith("mutex:")).reduce((sum, { waiting }) => sum + waiting, 0);
+  const full = uses.filter((each) => isFull(each) && !each.limit.startsWith("mutex:"));
+  const said = [
+    ...(steps === 0 ? [] : [`${counted(steps, "step")} ${steps === 1 ? "waits" : "wait"} for a mutex.`]),
+    ...(full.length === 0 ? [] : [`${full.map(({ limit }) => limitName(limit)).join(", ")}: full. What is started now and counts for ${full.length === 1 ? "it" : "one of them"} waits here.`]),
+  ];
+  return said.length === 0 ? `Every limit has room. ${later}` : said.join(" ");
+}
 
 export interface Row {
   name: string;
@@ -152,6 +171,18 @@ export function notNumbers(draft: Draft): Partial<Record<keyof Draft, string>> {
   return Object.fromEntries([...whole, ...others]) as Partial<Record<keyof Draft, string>>;
 }
 
+
+/** What is wrong with each row of a map, before the service is asked: what has no name or no number, or is named twice, would not be saved. "": nothing. */
+export const rowProblems = (rows: readonly Row[]): string[] =>
+  rows.map(({ name, max }, place) => {
+    const [id, number] = [name.trim(), max.trim()];
+    if (id === "") return number === "" ? "" : "Give a name, or * for each one that is not named.";
+    if (rows.slice(0, place).some((other) => other.name.trim() === id)) return `“${id}” is there already.`;
+    return number === "" ? "Give a number, or remove the row." : "";
+  });
+
+/** Whether a row of any map is wrong. */
+export const hasWrongRows = (draft: Draft): boolean => MAPS.some((field) => rowProblems(draft[field]).some((each) => each !== ""));
 
 const MAPS = ["workflows", "tenants", "users", "shares"] as const;
 const FIELDS = ["global", "order", "bound", "aging", ...LOAD] as const;
