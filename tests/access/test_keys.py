@@ -6,13 +6,16 @@ import asyncio
 from datetime import datetime, timedelta
 
 import pytest
+from msgspec.structs import replace
 
-from tenuto.access.authenticator import Authenticator
+from tenuto.access.authenticator import ADMIN_KEY, Authenticator
+from tenuto.access.key_names import RESERVED
 from tenuto.access.key_ring import KeyRing
 from tenuto.access.keys import Keys, KeyWish, NewKey
 from tenuto.access.permissions import Permission
 from tenuto.access.principal import LOCAL, Principal
 from tenuto.access.roles import Role
+from tenuto.cli.backends.place import ACTOR
 from tenuto.model.errors import (
     Forbidden,
     InvalidInput,
@@ -21,6 +24,7 @@ from tenuto.model.errors import (
     Unauthenticated,
 )
 from tenuto.ports import SystemIds
+from tenuto.workspace.instance import EMBEDDED
 from tests.access.conftest import CountingStore
 from tests.access.hand_clock import BEGIN, HandClock
 
@@ -304,6 +308,54 @@ async def test_everything_wrong_with_a_key_that_is_asked_for_is_told(keys: Keys)
     ]
     with pytest.raises(InvalidInput, match="has no permission"):
         await made(keys, scopes=())
+
+
+NAMES_OF_OTHERS = [
+    *(
+        "key:8d553c149da3b432",
+        "KEY:8d55",
+        "\uff4b\uff45\uff59:8d55",
+        "https://issuer.example|alice",
+        "a|b",
+    ),
+    *("admin", "Admin", "admin-key", "system", "local", "cli", "app", "widget"),
+    *("callback:x", "schedule:nightly", "outside schedule:x"),
+    *(" alice", "alice ", "\u3000alice", "al\tice", "al\nice", "al\u202eice", "\0"),
+]
+
+
+@pytest.mark.parametrize("name", NAMES_OF_OTHERS)
+async def test_no_new_key_is_called_like_an_identity_or_like_the_program(
+    keys: Keys, name: str
+) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        await keys.create(ADMIN, KeyWish(name=name, role="viewer"))
+    [problem] = refused.value.problems
+    assert (problem.code, problem.path) == ("TEN-2401", "$.name")
+    assert await keys.list("acme") == []
+
+
+@pytest.mark.parametrize("name", ["build", "ops", "local builds", "the admin", "keys: all", "Änne"])
+async def test_other_names_of_keys_are_taken(keys: Keys, name: str) -> None:
+    assert (await keys.create(ADMIN, KeyWish(name=name, role="viewer"))).row.name == name
+
+
+async def test_the_names_under_which_the_program_acts_are_reserved(store: CountingStore) -> None:
+    secret = "x" * 32
+    by_admin_key = Authenticator(store.access, HandClock(), admin_key=secret)
+    admin = await by_admin_key.authenticate(f"Bearer {secret}", BEGIN)
+    assert {LOCAL.name, ADMIN_KEY, ACTOR, EMBEDDED, admin.name} <= RESERVED
+
+
+async def test_a_key_that_has_the_name_of_another_already_stays_valid(
+    keys: Keys, store: CountingStore, authenticator: Authenticator, clock: HandClock
+) -> None:
+    new = await made(keys)
+    older = replace(new.row, id="0123456789abcdef", name="key:8d553c149da3b432")
+    await store.access.put_key(older)
+    credential = new.text.replace(new.row.id, older.id)
+    principal = await authenticator.authenticate(f"Bearer {credential}", clock.now())
+    assert (principal.name, principal.identity) == (older.name, f"key:{older.id}")
 
 
 async def test_nobody_hands_on_what_they_do_not_have(keys: Keys) -> None:

@@ -108,7 +108,7 @@ async def key_of(
 ) -> str:
     maker = Principal(tenant=tenant, name="owner", role=Role.ADMIN, kind="system")
     keys = Keys(call.app.engine.store, call.app.engine.clock, SystemIds())
-    return (await keys.create(maker, KeyWish(name=role, role=role, scopes=scopes))).text
+    return (await keys.create(maker, KeyWish(name=f"the {role}", role=role, scopes=scopes))).text
 
 
 async def dead_key(call: Caller, **ended: timedelta) -> str:

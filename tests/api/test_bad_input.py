@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gzip
 import json
 from typing import Any
 
@@ -89,6 +90,23 @@ async def test_a_body_says_that_it_is_json(serve: Serve) -> None:
             headers={"content-type": 'application/json; charset="UTF-8"'},
         )
         assert reply.status == 201
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("encoding", ["gzip", "GZIP", "br", "deflate, gzip", "identity, zstd"])
+async def test_a_compressed_body_is_415_and_says_so(serve: Serve, encoding: str) -> None:
+    async with serve() as call:
+        await call.post("/workflows", DOUBLE)
+        packed = gzip.compress(b'{"input": {"number": 1}}')
+        for path in ("/workflows/double/start", "/workflows", "/events"):
+            reply = await call("POST", path, data=packed, headers={"content-encoding": encoding})
+            assert (reply.status, reply.json["code"]) == (415, "TEN-2036"), path
+            assert reply.headers["accept-encoding"] == "identity"
+            assert encoding in reply.json["detail"]
+        plain = {"content-encoding": "identity"}
+        body = {"input": {"number": 1}}
+        started = await call("POST", "/workflows/double/start", body, headers=plain)
+        assert started.status == 201
 
 
 @pytest.mark.asyncio

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import secrets
 from datetime import datetime
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tenuto.access.principal import Principal
 from tenuto.access.roles import Role
@@ -43,6 +45,17 @@ async def made(call: Caller, headers: dict[str, str], name: str, role: str = "ad
     return (await call("POST", "/keys", {"name": name, "role": role}, headers=headers)).json
 
 
+async def named(call: Caller, headers: dict[str, str], name: str) -> str:
+    """A key with any name: earlier versions made keys with names of others."""
+    minted = await made(call, headers, "minted", "operator")
+    access = call.app.engine.store.access
+    row = await access.key(minted["id"])
+    assert row is not None
+    id = secrets.token_hex(8)
+    await access.put_key(replace(row, id=id, name=name))
+    return str(minted["key"]).replace(minted["id"], id)
+
+
 @pytest.mark.asyncio
 async def test_a_key_named_like_an_assignee_decides_nothing(serve: Serve) -> None:
     async with serve(admin_key="k" * 40) as call:
@@ -52,9 +65,9 @@ async def test_a_key_named_like_an_assignee_decides_nothing(serve: Serve) -> Non
         id = await asked(call, headers, "ada", f"{ISSUER}|bob", "key:0123456789abcdef")
         assert (await decided(call, id, headers)).json["code"] == "TEN-5001"
         for name in ("ada", "bob", f"{ISSUER}|bob", "key:0123456789abcdef"):
-            minted = await made(call, headers, name, "operator")
+            key = await named(call, headers, name)
             for said in ({}, {"by": name}):
-                refused = await decided(call, id, bearing(minted["key"]), **said)
+                refused = await decided(call, id, bearing(key), **said)
                 assert (refused.status, refused.json["code"]) == (403, "TEN-5001")
         # The holder of the admin key is no user either.
         assert (await decided(call, id, root)).status == 403

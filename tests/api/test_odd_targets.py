@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import json
 
 import pytest
 
@@ -70,3 +71,20 @@ async def test_options_of_the_whole_service_and_its_root_are_answered(serve: Ser
         assert await _status(place, b"OPTIONS * HTTP/1.1\r\nhost: localhost\r\n\r\n") == 204
         assert await _status(place, b"GET * HTTP/1.1\r\nhost: localhost\r\n\r\n") == 405
         assert await _status(place, b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n") == 200
+
+
+@pytest.mark.parametrize(
+    "request_line",
+    [b"FOO / HTTP/1.1", b"GET / HTTP/9.9", b"CONNECT a:1 HTTP/1.1", b"\x16\x03\x01", b"GET"],
+)
+async def test_what_is_no_request_is_refused_with_a_code(serve: Serve, request_line: bytes) -> None:
+    async with serve() as call, asyncio.timeout(60):
+        host, _, port = call.url.removeprefix("http://").partition(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+        writer.write(request_line + b"\r\nhost: localhost\r\n\r\n")
+        head, _, body = (await reader.read()).partition(b"\r\n\r\n")
+        writer.close()
+        assert head.startswith(b"HTTP/1.1 400 ")
+        assert b"content-type: application/problem+json" in head
+        problem = json.loads(body)
+        assert (problem["status"], problem["code"]) == (400, "TEN-2037")

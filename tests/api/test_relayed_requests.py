@@ -20,6 +20,14 @@ RELAYED = (
     {"x-forwarded-host": "tenuto.example.com"},
     {"sec-fetch-site": "cross-site"},
 )
+ALONE = (
+    *("x-forwarded-proto", "x-forwarded-port", "x-forwarded-server", "x-forwarded-prefix"),
+    *("x-forwarded", "x-original-host", "x-original-forwarded-for", "cf-connecting-ip", "cf-ray"),
+    *("true-client-ip", "x-client-ip", "client-ip", "x-cluster-client-ip", "cdn-loop"),
+    *("fastly-client-ip", "fly-client-ip", "x-azure-clientip", "x-envoy-external-address"),
+    "x-amz-cf-id",
+)
+"""Headers by each of which a proxy tells that it has relayed a request."""
 _UPGRADE = {
     "connection": "upgrade",
     "upgrade": "websocket",
@@ -40,6 +48,22 @@ async def test_no_operation_is_open_to_what_a_proxy_or_another_site_relays(serve
                 reply = await call("GET" if is_socket else operation.method, path, headers=headers)
                 assert (reply.status, reply.json["code"]) == (403, "TEN-5023"), (path, headers)
                 assert "keys create" in reply.json["advice"]
+
+
+@pytest.mark.parametrize("name", ALONE)
+async def test_one_header_of_a_proxy_is_enough(serve: Serve, name: str) -> None:
+    async with serve() as call:
+        for path in ("/workflows", "/me"):
+            reply = await call("GET", path, headers={name: "x"})
+            assert (reply.status, reply.json["code"]) == (403, "TEN-5023")
+            assert name in reply.json["detail"]
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site", "same-origin, cross-site", "new-kind"])
+async def test_a_page_of_another_port_or_site_reads_nothing(serve: Serve, site: str) -> None:
+    async with serve() as call:
+        reply = await call("GET", "/workflows", headers={"sec-fetch-site": site})
+        assert (reply.status, reply.json["code"]) == (403, "TEN-5023")
 
 
 async def test_with_a_credential_a_proxy_may_stand_in_front(serve: Serve) -> None:
@@ -63,6 +87,7 @@ async def test_pages_of_this_machine_and_allowed_origins_may_call(serve: Serve) 
             {"sec-fetch-site": "same-origin"},
             {"sec-fetch-site": "none"},
             {"sec-fetch-site": "cross-site", "origin": allowed},
+            {"sec-fetch-site": "same-site", "origin": allowed},
         ):
             assert (await call("GET", "/workflows", headers=headers)).status == 200
         foreign = {"sec-fetch-site": "cross-site", "origin": "https://evil.example.com"}

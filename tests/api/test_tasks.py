@@ -179,7 +179,7 @@ async def test_all_problems_of_a_declaration_are_named_at_once(serve: Serve) -> 
     wrong: Object = {
         **PUSH,
         "limits": {"concurrency": -1, "ratePerSecond": 1e9, "rate": 3},
-        "breaker": {"failures": 0, "openFor": "PT1S"},
+        "breaker": {"failures": 0, "openFor": 0},
         "retry": 5,
     }
     paths = {
@@ -197,3 +197,27 @@ async def test_all_problems_of_a_declaration_are_named_at_once(serve: Serve) -> 
             await call.app.task_definitions.put(task)
         places = [each.path for each in caught.value.problems]
         assert places == ["$.limits.concurrency", "$.limits.ratePerSecond"]
+
+
+@pytest.mark.parametrize("written", ["PT60S", "1m", 60_000])
+async def test_the_breaker_of_a_task_is_open_for_a_duration_as_written(
+    serve: Serve, written: str | int
+) -> None:
+    """`breaker {failures, openFor (ISO)}` for push targets."""
+    async with serve() as call:
+        breaker = {"failures": 1, "openFor": written}
+        added = await call.post("/tasks", {**PUSH, "breaker": breaker})
+        assert (added.status, added.json["breaker"]) == (201, breaker)
+        assert (await call.get("/tasks/charge")).json["breaker"] == breaker
+
+
+@pytest.mark.parametrize("wrong", ["soon", "PT0S", "PT25H", "P1M", "-PT1S"])
+async def test_a_breaker_that_is_open_for_no_time_or_too_long_is_refused(
+    serve: Serve, wrong: str
+) -> None:
+    async with serve() as call:
+        refused = await call.post("/tasks", {**PUSH, "breaker": {"openFor": wrong}})
+        assert refused.status == 422
+        [problem] = refused.json["problems"]
+        assert (problem["code"], problem["path"]) == ("TEN-2603", "$.breaker.openFor")
+        assert wrong in problem["message"]

@@ -49,7 +49,7 @@ def tasks() -> Registry:
 async def key_of(call: Caller, role: Role) -> dict[str, str]:
     maker = Principal(tenant="default", name="owner", role=Role.ADMIN, kind="system")
     keys = Keys(call.app.engine.store, call.app.engine.clock, SystemIds())
-    made = await keys.create(maker, KeyWish(name=role, role=role))
+    made = await keys.create(maker, KeyWish(name=f"the {role}", role=role))
     return {"authorization": f"Bearer {made.text}"}
 
 

@@ -187,7 +187,12 @@ async def test_a_removed_definition_is_not_there_and_starts_nothing(serve: Serve
         assert (again.status, again.json["version"]) == (201, 3)
         versions = (await call.get("/workflows/wait/versions")).json["items"]
         assert [each["version"] for each in versions] == [3, 1]
-        assert (await call.post("/workflows/wait/start", {"version": 1})).status == 404
+        old = await call.post("/workflows/wait/start", {"version": 1})
+        assert (old.status, old.json["code"]) == (404, "TEN-2002")
+        assert "version 1" in old.json["detail"]
+        assert old.json["advice"] == "Its newest version is 3."
+        rerun = await call.post(f"/instances/{id}/rerun", {})
+        assert (rerun.status, rerun.json["advice"]) == (404, "Its newest version is 3.")
         assert (await call.post("/workflows/wait/start", {"version": 3})).status == 201
         assert (await call.post("/events", {"pattern": "order.placed"})).json["started"] == 1
 

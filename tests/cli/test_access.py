@@ -65,6 +65,8 @@ def test_what_is_wrong_with_a_key_is_told_with_its_code(terminal: Terminal) -> N
     refused = terminal.call("keys", "create", " ", "--role", "viewer", "--scope", "all")
     assert refused.code == 2
     assert refused.err.count("TEN-2401") >= 2
+    imitated = terminal.call("keys", "create", "key:8d553c149da3b432", "--role", "viewer")
+    assert (imitated.code, "TEN-2401" in imitated.err) == (2, True)
     for moment in ("tomorrow", "9999-12-31T23:59:59-14:00"):
         late = terminal.call("keys", "create", "x", "--role", "viewer", "--expires", moment)
         assert (late.code, "TEN-2401" in late.err) == (2, True)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tenuto.model.task_definition import BreakerPolicy, TaskDefinition, TaskLimits
 from tenuto.targets.state import (
     FORGOTTEN_AFTER,
+    TargetPolicy,
     TargetState,
     allowed,
     breaker_state,
@@ -29,6 +32,13 @@ def task(
         limits=TaskLimits(concurrency=concurrency, rate_per_second=rate),
         breaker=BreakerPolicy(failures=failures, open_for=1000),
     )
+
+
+@pytest.mark.parametrize("open_for", [1000, "PT1S", "1s"])
+def test_a_breaker_is_open_for_as_long_as_its_text_or_number_says(open_for: str | int) -> None:
+    policy = TargetPolicy(breaker=BreakerPolicy(failures=1, open_for=open_for))
+    state = ended(NEW, policy, sent_at=0, is_well=False, now=50)
+    assert state.open_until == 1050
 
 
 def test_what_others_have_under_way_takes_room() -> None:

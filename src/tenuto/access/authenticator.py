@@ -77,17 +77,32 @@ class Authenticator:
         credential = _credential(authorization)
         if self._is_admin(credential):
             return _admin(tenant)
-        if credential.startswith(PREFIX):
-            return _of_tenant(await self._holder(credential, now), tenant)
-        if self._tokens is None:
-            raise wrong()
-        return _of_tenant(await self._tokens.verify(credential, now), tenant)
+        return await self._of_key_or_token(credential, now, tenant)
+
+    async def authenticate_unguessable(
+        self, authorization: str, now: datetime, *, tenant: str | None = None
+    ) -> Principal:
+        """The same for a key, which has 256 random bits, or a token, which is signed, alone.
+
+        The admin key is a text that an operator has chosen: it is not compared here, so that it is
+        not guessed.
+        """
+        return await self._of_key_or_token(_credential(authorization), now, tenant)
 
     async def close(self) -> None:
         """Write the last uses of keys, and close the connection to the provider."""
         await self._uses.close()
         if self._tokens is not None:
             await self._tokens.close()
+
+    async def _of_key_or_token(
+        self, credential: str, now: datetime, tenant: str | None
+    ) -> Principal:
+        if credential.startswith(PREFIX):
+            return _of_tenant(await self._holder(credential, now), tenant)
+        if self._tokens is None:
+            raise wrong()
+        return _of_tenant(await self._tokens.verify(credential, now), tenant)
 
     def _is_admin(self, credential: str) -> bool:
         if self._admin_hash is None:

@@ -1,8 +1,9 @@
 """Slows guesses of credentials: an address that has sent too many wrong ones has to wait.
 
-While it waits, no credential from there is looked at that is new to this process, so that guesses
-gain nothing. Credentials that were looked at before are no guesses: clients with a valid one go on
-behind the same proxy, and a client that repeats a wrong one uses up nothing.
+While it waits, a credential from there that is new to this process is not looked at, unless it is
+a key or a token, which nobody can guess: of those a bounded number is, and a wrong one is answered
+as if it were not. Credentials that were looked at before are no guesses: clients with a valid one
+go on behind the same proxy, and a client that repeats a wrong one uses up nothing.
 """
 
 from __future__ import annotations
@@ -21,9 +22,13 @@ _MOST = 10_000
 class Guesses:
     """Counts the wrong credentials of addresses, in this process."""
 
-    def __init__(self, limiter: RateLimiter, most: int = _MOST) -> None:
-        """`limiter` bounds wrong credentials by address; `most` of either kind are known."""
+    def __init__(self, limiter: RateLimiter, looks: RateLimiter, most: int = _MOST) -> None:
+        """`limiter` bounds wrong credentials by address, `looks` those of addresses that wait.
+
+        `most` of either kind are known.
+        """
         self._limiter = limiter
+        self._looks = looks
         self._most = most
         self._valid: dict[bytes, None] = {}
         """Hashes of credentials, so that none is kept; the oldest first."""
@@ -42,6 +47,17 @@ class Guesses:
         """
         return self._limiter.take(client_network(source))
 
+    def may_look(self, source: str) -> bool:
+        """Whether a key or a token is looked at, though its address has to wait.
+
+        They cost a read or a signature: so many of an address are looked at in a second.
+        """
+        return self._looks.take(client_network(source)) == 0
+
+    def learn(self, credential: str) -> None:
+        """A credential was found to be valid."""
+        self._keep(self._valid, credential)
+
     def end(self, source: str, credential: str, error: TenutoError | None) -> None:
         """An unknown credential was looked at; what was no guess does not count."""
         is_guess = error is not None and error.code == WRONG
@@ -50,7 +66,9 @@ class Guesses:
         if error is not None and not is_guess:
             # The store or the provider is away, or it was valid once: nothing is learnt.
             return
-        known = self._wrong if is_guess else self._valid
+        self._keep(self._wrong if is_guess else self._valid, credential)
+
+    def _keep(self, known: dict[bytes, None], credential: str) -> None:
         while len(known) >= self._most:
             del known[next(iter(known))]
         known[_hash(credential)] = None

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from tenuto.access.key_names import name_problem
 from tenuto.access.permissions import SCOPES, includes
 from tenuto.access.principal import Principal
 from tenuto.access.roles import ROLE_PERMISSIONS, Role
@@ -34,7 +35,6 @@ from tenuto.store.protocol import Store
 _KEY = re.compile(r"tnt_([0-9a-f]{16})_([0-9a-f]{64})\Z")
 PREFIX = "tnt_"
 _NO_HASH = hashlib.sha256(b"").digest()
-_LONGEST_NAME = 100
 _DAY = timedelta(days=1)
 
 
@@ -229,12 +229,8 @@ def _problems(wish: KeyWish, tenant: str, now: datetime) -> list[Problem]:
 
 
 def _complaints(wish: KeyWish, tenant: str, now: datetime) -> Iterable[tuple[str, str, str]]:
-    if not wish.name.strip() or len(wish.name) > _LONGEST_NAME or not wish.name.isprintable():
-        yield (
-            "$.name",
-            f"a name has 1 to {_LONGEST_NAME} characters, all of which can be printed",
-            "Say what the key is for.",
-        )
+    if problem := name_problem(wish.name):
+        yield "$.name", problem, "Say what the key is for, such as `build` or `ann-laptop`."
     if wish.role not in set(Role):
         yield "$.role", f"{wish.role!r} is no role", f"Choose one of {', '.join(Role)}."
     for at, scope in enumerate(wish.scopes or ()):

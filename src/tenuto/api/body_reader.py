@@ -19,6 +19,8 @@ from tenuto.ports import Clock, Timer
 
 SLOWEST = 10_000
 """Bytes a second that a body needs, once its fixed time is over."""
+_PLAIN = "identity"
+"""The name of no content encoding."""
 
 
 class BodyDeadline:
@@ -68,11 +70,26 @@ class BodyDeadline:
 async def read_body(
     receive: Receive, headers: Mapping[str, str], most: int, clock: Clock, seconds: float
 ) -> bytes:
-    """The whole body; 413 for more than `most` bytes, 408 where it comes too slowly."""
+    """The whole body; 413 for more than `most` bytes, 408 where it comes too slowly.
+
+    415 for one that is compressed: its size would not be known before it is unpacked.
+    """
     if "content-length" not in headers and "transfer-encoding" not in headers:
         return await _read(receive, headers, most)
+    _refuse_encoded(headers.get("content-encoding", _PLAIN))
     async with BodyDeadline(clock, seconds) as deadline:
         return await _read(receive, headers, most, deadline)
+
+
+def _refuse_encoded(encoding: str) -> None:
+    named = [each.strip().lower() for each in encoding.split(",")]
+    if any(each not in ("", _PLAIN) for each in named):
+        raise Refusal(
+            415,
+            "TEN-2036",
+            f"the body is encoded as {encoding[:80]!r}, and the service decodes none",
+            headers={"accept-encoding": _PLAIN},
+        )
 
 
 async def _read(

@@ -13,8 +13,16 @@ _ASKED = (
     "tenuto-tenant, x-request-id"
 )
 _SHOWN = "etag, location, retry-after, x-request-id"
-_RELAYED = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
-"""Headers that proxies add."""
+_RELAYED = frozenset(
+    {
+        *("forwarded", "via", "cdn-loop", "x-real-ip", "x-client-ip", "client-ip"),
+        *("true-client-ip", "x-cluster-client-ip", "fly-client-ip", "x-amz-cf-id"),
+    }
+)
+"""Headers that proxies add, beside those of `_RELAYED_BEGIN`."""
+_RELAYED_BEGIN = ("x-forwarded", "x-original-", "x-envoy-", "x-azure-", "cf-", "fastly-")
+_OWN_SITES = ("same-origin", "none")
+"""`Sec-Fetch-Site` of the web UI's requests, and of addresses that a person has entered."""
 
 
 class Browsers:
@@ -66,11 +74,11 @@ class Browsers:
 def refuse_relayed(headers: Mapping[str, str]) -> None:
     """Refuse a request without a credential that did not begin on this machine.
 
-    A proxy hands on requests of other machines, and a browser those of other sites' pages; the
-    origin of a page, where it is named, was compared with the allowed ones before.
+    A proxy hands on requests of other machines, and a browser those of other sites' pages and of
+    other ports; the origin of a page, where it is named, was compared with the allowed ones before.
     """
-    found = [name for name in _RELAYED if name in headers]
-    if headers.get("sec-fetch-site") == "cross-site" and "origin" not in headers:
+    found = [name for name in headers if name in _RELAYED or name.startswith(_RELAYED_BEGIN)]
+    if headers.get("sec-fetch-site", "none") not in _OWN_SITES and "origin" not in headers:
         found.append("sec-fetch-site")
     if found:
         message = f"the request came from elsewhere ({', '.join(found)}), without a credential"

@@ -38,7 +38,13 @@ WAITING_PAUSE = 0.003
 """Seconds before a request begins that was sent without waiting for the answer to another."""
 LINGER = 5.0
 """Seconds for the rest of a body whose request is answered already."""
-_REASONS = {408: b"Request Timeout", 429: b"Too Many Requests", 503: b"Service Unavailable"}
+_UNREADABLE = "TEN-2037"
+_REASONS = {
+    400: b"Bad Request",
+    408: b"Request Timeout",
+    429: b"Too Many Requests",
+    503: b"Service Unavailable",
+}
 
 
 class UnfinishedRequests:
@@ -220,7 +226,7 @@ class BoundedHttp(HttpToolsProtocol):
     def _parse(self, data: bytes | memoryview) -> None:
         if self._head >= 0:
             if self._head > MOST_HEAD:
-                self.send_400_response("The headers of the request are too large.")
+                self._refuse(400, _UNREADABLE, "the headers of the request are too large")
                 return
             self._head += len(data)
         super().data_received(cast("bytes", data))
@@ -273,6 +279,10 @@ class BoundedHttp(HttpToolsProtocol):
             self._timer = self._clock.call_later(LINGER, self.transport.close)
 
     # -- refusals without the pipeline
+
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - the library's, as in its log
+        """Refuse what the library cannot read, as problem details like every refusal."""
+        self._refuse(400, _UNREADABLE, "the request cannot be read as HTTP/1.1")
 
     def _may_be_refused(self) -> bool:
         """Whether the request may be refused like one before.

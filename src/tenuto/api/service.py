@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from tenuto.access.audit import AuditLog
 from tenuto.access.authenticator import Authenticator
 from tenuto.access.client_network import client_network
-from tenuto.access.guesses import Guesses
+from tenuto.access.guesses import WRONG, Guesses
 from tenuto.access.key_ring import KeyRing
 from tenuto.access.keys import Keys
 from tenuto.access.origins import origin_of
@@ -53,7 +53,7 @@ from tenuto.metrics.families import of_breakers
 from tenuto.metrics.metrics import Metrics
 from tenuto.metrics.sandbox import of_sandbox
 from tenuto.model.durations import epoch_ms
-from tenuto.model.errors import TenutoError
+from tenuto.model.errors import TenutoError, Unauthenticated
 from tenuto.model.graph import JavaScript
 from tenuto.model.json import JSON
 from tenuto.model.policy import Limits
@@ -69,6 +69,8 @@ _access_log = logging.getLogger("tenuto.access")
 _ENVELOPE = 64_000
 """Bytes around a value."""
 _BATCH = 32_000_000
+_LOOKS = 50
+"""Keys and tokens in a second, of one address that has sent too many wrong credentials."""
 _LAST_LONG = 2.0
 """Seconds for which requests that take long are still worked on when the service stops."""
 
@@ -110,7 +112,8 @@ class Service:
         self._makers = KeyRing(store.access, self.clock)
         """The keys by which URLs for events were made."""
         guesses = _limiter(self.clock, config.guess_rate, config.guess_burst)
-        self._guesses = None if guesses is None else Guesses(guesses)
+        looks = RateLimiter(self.clock, rate=_LOOKS, burst=_LOOKS)
+        self._guesses = None if guesses is None else Guesses(guesses, looks)
         self.broker = TaskBroker(app.engine)
         """Hands out tasks to workers."""
         self.push_broker = TaskBroker(app.engine, "push")
@@ -215,12 +218,21 @@ class Service:
         _take(self.source_rates, client_network(address))
 
     async def authenticate(self, headers: Mapping[str, str], source: str | None) -> Principal:
-        """The principal of a request; 429 where its address has sent too many wrong credentials."""
+        """The principal of a request; 429 where its address has sent too many wrong credentials.
+
+        A valid key or token is let in all the same: else one client behind a proxy that guesses
+        would shut out the others. A wrong one is answered as one that was not looked at.
+        """
         given, guesses = headers.get("authorization"), self._guesses
         if given is None or guesses is None or guesses.is_known(given):
             return await self.authenticate_again(headers)
         seconds = guesses.begin(source or "")
         if seconds > 0:
+            if guesses.may_look(source or ""):
+                principal = await self._unguessable(given, headers)
+                if principal is not None:
+                    guesses.learn(given)
+                    return principal
             message = "too many wrong credentials came from this address"
             raise _too_many("TEN-5017", message, seconds)
         try:
@@ -230,6 +242,19 @@ class Service:
             raise
         guesses.end(source or "", given, None)
         return principal
+
+    async def _unguessable(self, given: str, headers: Mapping[str, str]) -> Principal | None:
+        """The principal of a valid key or token; None for anything else, and says not for what."""
+        if not isinstance(self.authentication, Authenticator):
+            return None
+        try:
+            return await self.authentication.authenticate_unguessable(
+                given, self.clock.now(), tenant=headers.get("tenuto-tenant")
+            )
+        except Unauthenticated as error:
+            if error.code != WRONG:
+                raise
+            return None
 
     async def sign_in_origins(self) -> tuple[str, ...]:
         """Where the pages may ask for tokens, beside this service: the provider, as it says."""

@@ -21,7 +21,7 @@ from tenuto.api.config import is_loopback
 from tenuto.api.connections import bounds_of, hard_limit
 from tenuto.cli import exits
 from tenuto.cli.backends.backend import Finding
-from tenuto.cli.backends.place import STORE, ServerUrl
+from tenuto.cli.backends.place import ServerUrl
 from tenuto.cli.backends.reader import listen_url
 from tenuto.cli.schedule_findings import schedule_findings
 from tenuto.cli.views.terminal import show, show_indented, show_json, styled
@@ -164,7 +164,7 @@ async def store_findings(backend: StoreBackend) -> AsyncIterator[Finding]:
     if url != MEMORY and not is_postgres(url):
         folder = sqlite_path(url).parent
         yield _disk(folder)
-        yield _files(exposed_files(url), folder, is_own=url == STORE)
+        yield _files(exposed_files(url), folder)
     try:
         reader = backend.space.reader
         newest = await backend.space.page(limit=1)
@@ -343,23 +343,29 @@ def _disk(folder: Path) -> Finding:
     )
 
 
-def _files(exposed: Sequence[Path], folder: Path, *, is_own: bool) -> Finding:
+def _files(exposed: Sequence[Path], folder: Path) -> Finding:
     """Who may read the store: secrets of webhooks and keys that sign tickets are in it.
 
-    A folder that was named, not made, is only expected to be writable by this user alone.
+    In a folder that others may read, copies and backups that lie beside the store are theirs too.
     """
     commands: list[str] = []
     if exposed:
         commands.append(f"chmod go= {shlex.join(map(str, exposed))}")
     mode = folder.stat().st_mode if folder.exists() else 0
-    if mode & (0o077 if is_own else 0o022) and not mode & stat.S_ISVTX:
-        commands.append(f"chmod {'go=' if is_own else 'go-w'} {shlex.quote(str(folder))}")
+    # A folder such as /tmp is for all: there the files alone count.
+    is_open = bool(mode & 0o077) and not mode & stat.S_ISVTX
+    if is_open:
+        commands.append(f"chmod go= {shlex.quote(str(folder))}")
     if not commands:
         return Finding(what="files", state="ok", message="only their owner reads the store's files")
+    if exposed or (is_open and mode & 0o022):
+        message = "other users of this machine may read or replace the store's files"
+    else:
+        message = f"other users of this machine may look into the folder of the store, {folder}"
     return Finding(
         what="files",
         state="warning",
-        message="other users of this machine may read or replace the store's files",
+        message=message,
         advice=f"Take their rights: {' && '.join(commands)}",
     )
 

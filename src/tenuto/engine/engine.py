@@ -37,7 +37,7 @@ from tenuto.engine.turns.requests import Answer, IndexAgain, Request, StartFacts
 from tenuto.engine.turns.turns import AfterTurn, Turns
 from tenuto.engine.upkeep.upkeep import Upkeep
 from tenuto.engine.usage import Usage
-from tenuto.model.errors import StoreUnavailable, TenutoError
+from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
 from tenuto.model.events import Event
 from tenuto.model.failure import Failure
 from tenuto.model.inputs import (
@@ -385,10 +385,16 @@ class Engine:
             needs_definition=needs_definition,
             is_sealed=is_sealed,
         )
-        if plan.rehearsal is not None or not self.limits.counts(plan, tenant):
-            return await self.turns.ask(chosen, started, facts)
-        async with self.admissions.starting(plan, started, tenant, bound=self.limits.bound):
-            return await self.turns.ask(chosen, started, facts)
+        try:
+            if plan.rehearsal is not None or not self.limits.counts(plan, tenant):
+                return await self.turns.ask(chosen, started, facts)
+            async with self.admissions.starting(plan, started, tenant, bound=self.limits.bound):
+                return await self.turns.ask(chosen, started, facts)
+        except NotFound as error:
+            if error.code != "TEN-2002":
+                raise
+            id, version = started.definition_id, started.definition_version
+            raise await self.plans.removed(tenant, id, version) from error
 
     async def ask(self, instance_id: str, input: Input) -> Answer:
         """Put a command to an instance; answered once it is durable.

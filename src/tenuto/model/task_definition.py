@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from tenuto.model.durations import parse_duration
 from tenuto.model.json import JSON, Body
 
 
@@ -39,8 +41,21 @@ class BreakerPolicy(Body, frozen=True, kw_only=True):
 
     failures: Annotated[int, Meta(ge=1, le=10_000)] = 5
     """How many failures in a row open it: no answer, or 408, 429 or 5xx."""
-    open_for: Annotated[float, Meta(gt=0, le=86_400_000)] = 30_000
-    """Milliseconds until one request probes the address again."""
+    open_for: str | Annotated[float, Meta(gt=0, le=86_400_000)] = 30_000
+    """How long until one request probes the address again, at most a day: ISO 8601 text or
+    milliseconds."""
+
+    @property
+    def open_span(self) -> timedelta:
+        """The same as a value; ValueError if it is none from a millisecond to a day."""
+        length = parse_duration(self.open_for)
+        if length.months or not timedelta(0) < length.span <= _LONGEST_OPEN:
+            message = f"{self.open_for!r} is not more than nothing and at most 24 hours"
+            raise ValueError(message)
+        return length.span
+
+
+_LONGEST_OPEN = timedelta(days=1)
 
 
 class TaskSettings(Body, frozen=True, kw_only=True):

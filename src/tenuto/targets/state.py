@@ -7,6 +7,7 @@ requests, its share; a share that is not renewed expires, so that a dead process
 from __future__ import annotations
 
 import math
+from datetime import timedelta
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 from msgspec import Struct
@@ -23,6 +24,7 @@ _PATIENCE = 60_000
 _WANTED_FOR = 3_000
 """Milliseconds after which a process that wants a place, and does not say so again, is gone."""
 _ROUNDING = 1e-6
+_MILLISECOND = timedelta(milliseconds=1)
 
 BreakerState: TypeAlias = Literal["closed", "open", "half-open"]
 Obstacle: TypeAlias = Literal["breaker", "rate", "concurrency"]
@@ -228,7 +230,7 @@ def ended(
         return state
     failures = state.failures + 1
     if state.open_until is not None or failures >= policy.breaker.failures:
-        until = now + int(policy.breaker.open_for)
+        until = now + policy.breaker.open_span // _MILLISECOND
         since = now if state.open_until is None else state.opened_at
         return replace(state, failures=failures, opened_at=since, open_until=until, probe_at=None)
     return replace(state, failures=failures)

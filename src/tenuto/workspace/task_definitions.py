@@ -328,12 +328,21 @@ def _problems(task: TaskDefinition, allowance: Allowance) -> list[Problem]:
     if task.kind == "pull" and task.breaker != BreakerPolicy():
         found.append(_problem("$.breaker", "a task that workers pull is sent to no address"))
     if task.kind == "push":
+        found += _breaker_problems(task.breaker)
         if task.url is None:
             found.append(_problem("$.url", "a task that is pushed needs the address"))
         else:
             found += url_problems(task.url, "$.url", allowance)
         found += secret_problems(task.secret)
     return found
+
+
+def _breaker_problems(breaker: BreakerPolicy) -> list[Problem]:
+    try:
+        _ = breaker.open_span
+    except ValueError as error:
+        return [_problem("$.breaker.openFor", str(error))]
+    return []
 
 
 def _problem(path: str, message: str) -> Problem:

@@ -100,3 +100,24 @@ def test_the_doctor_says_how_to_close_a_store_to_others(tmp_path: Path) -> None:
         subprocess.run(shlex.split(command), cwd=tmp_path, check=True)
     found = terminal.call("doctor", "-o", "json").json["findings"]
     assert [each["state"] for each in found if each["what"] == "files"] == ["ok"]
+
+
+@pytest.mark.parametrize(("rights", "state"), [(0o755, "warning"), (0o1777, "ok"), (0o700, "ok")])
+def test_the_doctor_warns_of_a_named_folder_that_others_may_read(
+    tmp_path: Path, rights: int, state: str
+) -> None:
+    folder = tmp_path / "data of all"
+    folder.mkdir()
+    folder.chmod(rights)
+    terminal = Terminal(tmp_path)
+    terminal.environment["TENUTO_STORE"] = f"sqlite:///{folder}/store.db"
+    terminal.call("migrate")
+    assert mode(folder) == rights, "a folder that was made by others stays as it is"
+    said = terminal.call("doctor", "-o", "json")
+    (files,) = [each for each in said.json["findings"] if each["what"] == "files"]
+    assert (said.code, files["state"]) == (0, state)
+    if state == "warning":
+        assert str(folder) in files["message"]
+        command = files["advice"].removeprefix("Take their rights: ")
+        subprocess.run(shlex.split(command), cwd=tmp_path, check=True)
+        assert mode(folder) == 0o700

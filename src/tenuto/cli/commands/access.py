@@ -313,7 +313,7 @@ def verify_audit(
 def _locked_out(name: str) -> typer.BadParameter:
     return typer.BadParameter(
         f"{name} would be the first key, and may not make others: from then on every request needs "
-        "a key, so that you would be locked out. Make an admin's first: tenuto keys create admin "
+        "a key, so that you would be locked out. Make an admin's first: tenuto keys create ops "
         "--role admin. Or add --yes, where keys can be made at the store",
         param_hint="--role",
     )

@@ -476,6 +476,14 @@ class Plans:
             if not is_there(await self._store.definitions.get(tenant, id, version))
         ]
 
+    async def removed(self, tenant: str, id: str, version: int) -> NotFound:
+        """Why a version starts nothing, of a workflow that was removed and perhaps saved again."""
+        advice, newest = await self._advice(tenant, id), await self._newest_row(tenant, id)
+        if newest is None or newest.is_removed:
+            return NotFound(f"there is no workflow {id}", code="TEN-2002", advice=advice)
+        message = f"version {version} of the workflow {id} was removed, and starts nothing"
+        return NotFound(message, code="TEN-2002", advice=advice)
+
     async def _advice(self, tenant: str, id: str) -> str:
         newest = await self._store.definitions.get(tenant, id)
         if newest is not None and not newest.is_removed:
