@@ -193,8 +193,22 @@ def test_attempts_that_wait_for_the_loop_are_a_backlog_as_inputs_are() -> None:
     loop.run_until_complete(story())
 
 
+class Backlogs:
+    """The meter of a process in which some tenants have a backlog."""
+
+    def __init__(self, *tenants: str) -> None:
+        self.tenants = set(tenants)
+
+    def has_backlog(self, tenant: str) -> bool:
+        return tenant in self.tenants
+
+
+def watch_of(meter: Backlogs) -> PressureWatch:
+    return PressureWatch(SystemClock(), cast("LoadMeter", meter), OverloadBounds())
+
+
 def test_requests_are_refused_evenly_by_their_share() -> None:
-    watch = PressureWatch(SystemClock(), cast("LoadMeter", None), OverloadBounds())
+    watch = watch_of(Backlogs("a"))
     watch.pressure = Pressure(value=1.25, reason="a test", retry_after=3)
     outcomes = []
     for _ in range(40):
@@ -206,21 +220,22 @@ def test_requests_are_refused_evenly_by_their_share() -> None:
 
 def test_a_tenant_without_a_backlog_is_not_refused_for_that_of_another() -> None:
     """After a restart a recovered backlog may be all that waits; its tenant asks for nothing."""
-    backlogs = {"b"}
-
-    class Meter:
-        def has_backlog(self, tenant: str) -> bool:
-            return tenant in backlogs
-
-    watch = PressureWatch(SystemClock(), cast("LoadMeter", Meter()), OverloadBounds())
-    watch.pressure = pressure_of(OverloadBounds(), LoadReadings(), 155_000)
-    assert watch.pressure.is_backlog
-    assert is_taken(watch, "starts")
-    backlogs.add("a")
+    meter = Backlogs("b")
+    watch = watch_of(meter)
+    for intake_ms in (155_000.0, 155_000.0, 0.0):
+        watch.found(LoadReadings(loop_lag_ms=80), intake_ms)
+        assert is_taken(watch, "starts")
+    meter.tenants.add("a")
+    for _ in range(4):
+        watch.found(LoadReadings(), 155_000)
     assert not is_taken(watch, "starts")
-    backlogs.clear()
-    watch.pressure = pressure_of(OverloadBounds(), LoadReadings(commit_ms=90_000), 0)
-    assert not is_taken(watch, "starts"), "the store is slow for everybody"
+
+
+def test_a_slow_store_refuses_starts_of_every_tenant() -> None:
+    watch = watch_of(Backlogs())
+    for _ in range(4):
+        watch.found(LoadReadings(commit_ms=90_000), 0)
+    assert not is_taken(watch, "starts")
 
 
 def is_taken(watch: PressureWatch, kind: Sheddable) -> bool:

@@ -31,7 +31,6 @@ _NEAR: Final = 0.01
 """From a smaller step on the newest readings count alone, so that their pressure is reached."""
 LONGEST: Final = 60
 """Seconds: the longest time after which a refused client is to try again."""
-_WAIT: Final = "wait for a turn"
 _MEMORY_SECONDS: Final = 10
 """Memory does not become free at once."""
 
@@ -44,8 +43,6 @@ class Pressure(Struct, frozen=True, kw_only=True):
     """Such as `commit latency 2,400 ms of 2,000 ms`."""
     retry_after: int = 1
     """Seconds after which a refused request may be taken."""
-    is_backlog: bool = False
-    """Whether it is the wait for turns, which is that of tenants with a backlog alone."""
 
     @property
     def level(self) -> int:
@@ -86,7 +83,7 @@ def pressure_of(bounds: OverloadBounds, readings: LoadReadings, intake_ms: float
         for name, value, bound in (
             ("loop lag", readings.loop_lag_ms, bounds.loop_lag_ms),
             ("commit latency", readings.commit_ms, bounds.commit_ms),
-            (_WAIT, intake_ms, bounds.intake_ms),
+            ("wait for a turn", intake_ms, bounds.intake_ms),
         )
         if bound is not None
     ]
@@ -94,16 +91,10 @@ def pressure_of(bounds: OverloadBounds, readings: LoadReadings, intake_ms: float
     if not found and memory is None:
         return CALM
     value, reason = max([*found, *([] if memory is None else [memory])])
-    is_backlog = reason.startswith(_WAIT)
     seconds = math.ceil(max(value, intake_ms / 1_000))
     if memory is not None and value == memory[0]:
         seconds = max(seconds, _MEMORY_SECONDS)
-    return Pressure(
-        value=value,
-        reason=reason,
-        retry_after=max(1, min(seconds, LONGEST)),
-        is_backlog=is_backlog,
-    )
+    return Pressure(value=value, reason=reason, retry_after=max(1, min(seconds, LONGEST)))
 
 
 def _memory(bound: float | None, percent: float) -> tuple[float, str] | None:

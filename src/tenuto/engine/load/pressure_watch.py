@@ -45,6 +45,8 @@ class PressureWatch:
         self._meter = meter
         self._bounds = bounds
         self.pressure: Pressure = CALM
+        self._beside: Pressure = CALM
+        """The same for a tenant without a backlog: its inputs do not wait for those of others."""
         self.readings = LoadReadings()
         """The newest ones."""
         self.intake_ms = 0.0
@@ -67,17 +69,16 @@ class PressureWatch:
         if kind == "starts" and starts.is_full_for(tenant):
             about = f"{starts.count:,} starts are under way, which takes {starts.seconds:.1f} s"
             raise self._refusal(kind, about, math.ceil(starts.seconds))
-        share = self.pressure.share(kind)
-        if not share or not asks_for_much:
+        if not self.pressure.share(kind) or not asks_for_much:
             return
-        if self.pressure.is_backlog and not self._meter.has_backlog(tenant):
-            return  # tenants take turns: its inputs do not wait for those of another
+        pressure = self.pressure if self._meter.has_backlog(tenant) else self._beside
+        share = pressure.share(kind)
         # Spread evenly, and not by chance: of three requests two, of ten one.
         self._debts[kind] += share
         if self._debts[kind] < 1:
             return
         self._debts[kind] -= 1
-        raise self._refusal(kind, self.pressure.reason, self.pressure.retry_after)
+        raise self._refusal(kind, pressure.reason, pressure.retry_after)
 
     def _refusal(self, kind: Sheddable, reason: str, seconds: int) -> Overloaded:
         self.refused[kind] += 1
@@ -108,7 +109,7 @@ class PressureWatch:
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
-            self.pressure = CALM
+            self.pressure = self._beside = CALM
 
     async def _watch(self) -> None:
         while True:
@@ -121,8 +122,13 @@ class PressureWatch:
             self.readings, self.intake_ms = found.readings, found.intake_ms
             self._newest_lag = found.worst_lag
             self._worst_lag = max(self._worst_lag, self._newest_lag)
-            now = pressure_of(self._bounds, found.readings, found.intake_ms)
-            self._set(self.pressure.followed_by(now))
+            self.found(found.readings, found.intake_ms)
+
+    def found(self, readings: LoadReadings, intake_ms: float) -> None:
+        """The newest readings, and how long an input waits for its turn."""
+        bounds = self._bounds
+        self._beside = self._beside.followed_by(pressure_of(bounds, readings, 0.0))
+        self._set(self.pressure.followed_by(pressure_of(bounds, readings, intake_ms)))
 
     def _set(self, pressure: Pressure) -> None:
         before, self.pressure = self.pressure, pressure
