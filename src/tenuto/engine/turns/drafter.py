@@ -59,6 +59,8 @@ STRETCHES = 3
 _SHOWN_AFTER = STRETCHES - 1
 """The stretches after which an instance that advances updates its row."""
 
+LONGEST_DRAFT = 0.05
+"""Seconds of decisions in one turn: on a slow machine each lane would keep the loop for longer."""
 _DUE_SHARE = 5
 """A turn updates the rows of at most a fifth as many resting instances as it writes entries."""
 
@@ -181,8 +183,8 @@ class Drafter:
         """Decide on as many requests as fit a turn; returns the drafts, and the requests left over.
 
         With more than `most_rows` rows or `most_bytes` of the log, or `most_steps` of expressions
-        and schemas, it takes no further instance. Nothing is awaited between the first decision and
-        the last.
+        and schemas, it takes no further instance; nor where decisions have kept the event loop for
+        `LONGEST_DRAFT`. Nothing is awaited between the first decision and the last.
         """
         grouped, left = _grouped(requests)
         self._add_due(grouped, most_rows // _DUE_SHARE)
@@ -195,7 +197,7 @@ class Drafter:
         missing = [instance_id for instance_id in grouped if instance_id not in held]
         if missing:
             held |= await self._read(missing, grouped)
-        now = self._clock.now()
+        now, end = self._clock.now(), self._clock.ticks() + LONGEST_DRAFT
         drafts: list[Draft] = []
         rows = size = steps = 0
         policies: dict[str, Policies] = {}
@@ -212,6 +214,7 @@ class Drafter:
                     self._unprojected.pop(instance_id, None)
                     continue
             is_full = rows > most_rows or size > most_bytes or steps > most_steps
+            is_full = is_full or (bool(drafts) and self._clock.ticks() > end)
             if is_full or found.tenant in others:
                 left += waiting
                 continue
