@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
@@ -44,13 +45,24 @@ def app_on(store: Moody, bounds: Bounds = DEFAULT_BOUNDS) -> Tenuto:
 
 async def test_many_starts_share_few_commits() -> None:
     store = Moody()
-    async with app_on(store) as app:
+    async with app_on(store, Bounds(turn_seconds=math.inf)) as app:
         await app.deploy(steps("a", "b", "c"))
         before = store.commits
         started = await asyncio.gather(*(app.start("flow", n) for n in range(500)))
         assert [await each.result(10) for each in started] == list(range(500))
         # Four commits would do: the starts, and three rounds of results.
         assert store.commits - before <= 12
+
+
+async def test_a_turn_ends_where_its_decisions_take_long() -> None:
+    """The event loop has time for others between two turns, also on a slow machine."""
+    store = Moody()
+    async with app_on(store, Bounds(turn_seconds=0)) as app:
+        await app.deploy(steps("a"))
+        before = store.commits
+        started = await asyncio.gather(*(app.start("flow", n) for n in range(20)))
+        assert [await each.result(10) for each in started] == list(range(20))
+        assert store.commits - before >= 20, "each instance has a turn of its own"
 
 
 async def test_nothing_is_answered_before_it_is_durable() -> None:

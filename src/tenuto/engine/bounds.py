@@ -15,6 +15,8 @@ class Bounds(Struct, frozen=True, kw_only=True):
     snapshot_every: int = 100
     """A tail of the log longer than this, and than the snapshot itself in bytes and in parts, is
     folded into a new snapshot: all snapshots together cost about what the log does."""
+    turn_seconds: float = 0.05
+    """So long a turn decides at most: on a slow machine each lane would keep the event loop."""
     turn_rows: int = 2_000
     """With more rows of the log a turn takes no further instance."""
     turn_bytes: int = 4_000_000

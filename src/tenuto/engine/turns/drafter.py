@@ -59,8 +59,6 @@ STRETCHES = 3
 _SHOWN_AFTER = STRETCHES - 1
 """The stretches after which an instance that advances updates its row."""
 
-LONGEST_DRAFT = 0.05
-"""Seconds of decisions in one turn: on a slow machine each lane would keep the loop for longer."""
 _DUE_SHARE = 5
 """A turn updates the rows of at most a fifth as many resting instances as it writes entries."""
 
@@ -178,13 +176,19 @@ class Drafter:
                 added += 1
 
     async def draft(
-        self, requests: Sequence[Request], *, most_rows: int, most_steps: int, most_bytes: int
+        self,
+        requests: Sequence[Request],
+        *,
+        most_rows: int,
+        most_steps: int,
+        most_bytes: int,
+        most_seconds: float,
     ) -> tuple[list[Draft], list[Request]]:
         """Decide on as many requests as fit a turn; returns the drafts, and the requests left over.
 
         With more than `most_rows` rows or `most_bytes` of the log, or `most_steps` of expressions
-        and schemas, it takes no further instance; nor where decisions have kept the event loop for
-        `LONGEST_DRAFT`. Nothing is awaited between the first decision and the last.
+        and schemas, it takes no further instance; nor where decisions have taken `most_seconds`.
+        Nothing is awaited between the first decision and the last.
         """
         grouped, left = _grouped(requests)
         self._add_due(grouped, most_rows // _DUE_SHARE)
@@ -197,7 +201,7 @@ class Drafter:
         missing = [instance_id for instance_id in grouped if instance_id not in held]
         if missing:
             held |= await self._read(missing, grouped)
-        now, end = self._clock.now(), self._clock.ticks() + LONGEST_DRAFT
+        now, end = self._clock.now(), self._clock.ticks() + most_seconds
         drafts: list[Draft] = []
         rows = size = steps = 0
         policies: dict[str, Policies] = {}

@@ -54,6 +54,7 @@ class Intake:
         self.most_steps = bounds.turn_steps
         """The same for steps of expressions and schemas."""
         self.most_bytes = bounds.turn_bytes
+        self.most_seconds = bounds.turn_seconds
         """The same for bytes of the log."""
         self.backlogs: frozenset[str] = frozenset()
         """The tenants with a backlog in the turn that was taken last, while tenants share."""

@@ -156,6 +156,7 @@ class Lane:
                 most_rows=intake.most_rows,
                 most_steps=intake.most_steps,
                 most_bytes=intake.most_bytes,
+                most_seconds=intake.most_seconds,
             )
             # A bounded turn keeps the loop and the store responsive; the rest comes first next
             # time. Neither the rest nor settled requests depend on the outcome of this turn.
