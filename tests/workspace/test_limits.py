@@ -279,6 +279,20 @@ async def test_a_bound_of_the_queue_below_what_waits_is_told(place: Place) -> No
     assert len((await limits.queue()).items) == 3
 
 
+async def test_limits_that_do_not_count_what_runs_say_so(place: Place) -> None:
+    limits = place.workspace.limits
+    await place.app.deploy(GUARDED)
+    await limits.set({})
+    for n in range(2):
+        await place.workspace.start("guarded", {"n": n})
+    document: Object = {"workflowTypeLimits": {"guarded": 1}}
+    for dry_run in (True, False):
+        [warning] = (await limits.set(document, dry_run=dry_run)).warnings
+        assert (warning.code, warning.severity) == ("TEN-2847", "warning")
+        assert warning.message.startswith("of the instances that run 2 have no slot")
+    assert (await limits.set({"workflowTypeLimits": {"guarded": 2}})).warnings == []
+
+
 async def test_limits_that_were_changed_meanwhile_are_not_overwritten(place: Place) -> None:
     saved = await place.workspace.limits.set({"userLimits": {"*": 5}})
     await place.workspace.limits.set({"userLimits": {"*": 6}})

@@ -19,6 +19,7 @@ from tenuto.model.slots import (
     type_key,
     user_key,
 )
+from tenuto.model.status import Status
 from tenuto.store.parts.admission import MOST_COUNTED
 from tenuto.store.parts.instances import InstanceQuery
 from tenuto.store.parts.limits import Limits as Arbiter
@@ -35,9 +36,12 @@ NOT_IN_QUEUE = "TEN-3193"
 CHANGED_MEANWHILE = "TEN-3194"
 BELOW = "TEN-2840"
 BOUND_BELOW = "TEN-2846"
+NOT_COUNTED = "TEN-2847"
 _TRIES = 5
 """How often a change without a version is tried, while others change limits."""
 _MOST_WARNINGS = 100
+_MOST_RUNNING = 100
+"""So many of the newest that run are looked at."""
 
 
 class Limits(StoredLimits):
@@ -82,7 +86,33 @@ class Limits(StoredLimits):
         counts = await taken(self._engine.store.slots, self._tenant, sees_all=sees_all)
         found = _warnings(counts, stored.arbiter(), saved.arbiter(), wanted[SERVICE])
         warnings = [*await self._of_bound(stored, wanted), *found]
+        warnings += await self._of_uncounted(stored, wanted)
         return _answer(saved, self._tenant, warnings=warnings)
+
+    async def _of_uncounted(
+        self, stored: StoredConfigs, wanted: Mapping[str, ConcurrencyConfig]
+    ) -> list[Problem]:
+        """A warning where limits are set for a tenant of which instances run without slots."""
+        if not any(each.has_limits for each in wanted.values()) or any(
+            stored.config(name).has_limits for name in wanted
+        ):
+            return []
+        query = InstanceQuery(statuses=(Status.RUNNING,), limit=_MOST_RUNNING)
+        running = (await instance_rows(self._engine, self._tenant, query)).items
+        held = await self._engine.store.slots.held(self._tenant)
+        count = len(
+            {each.id for each in running} - {slot.instance_id for slot in held if not slot.node}
+        )
+        if not count:
+            return []
+        problem = Problem(
+            code=NOT_COUNTED,
+            path="$",
+            message=f"of the instances that run {count:,} have no slot: they began without limits",
+            advice="They go on, and are counted once they have waited for something.",
+            severity="warning",
+        )
+        return [problem]
 
     async def _of_bound(
         self, stored: StoredConfigs, wanted: Mapping[str, ConcurrencyConfig]
@@ -138,6 +168,7 @@ class Limits(StoredLimits):
             self._tenant,
             warnings=[
                 *await self._of_bound(stored, wanted),
+                *await self._of_uncounted(stored, wanted),
                 *_warnings(
                     {key: found.counts.get(key, 0) for key in shown},
                     before,
