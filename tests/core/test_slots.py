@@ -128,7 +128,9 @@ def test_one_that_only_waits_gives_its_slot_back_and_asks_again_when_it_is_woken
     assert run.succeed("b").state.status is Status.COMPLETED
 
 
-def test_one_that_rests_when_limits_are_set_asks_when_it_is_woken_and_one_that_runs_goes_on() -> None:
+def test_one_that_rests_when_limits_are_set_asks_when_it_is_woken_and_one_that_runs_goes_on() -> (
+    None
+):
     woken = play(draw("a>w w>b", w=wait())).start().succeed("a")
     busy = play(draw("a>b")).start()
     woken.policies = busy.policies = LIMITED

@@ -30,7 +30,7 @@ MOST_COUNTED = 10_000
 LONGEST = 2_000
 """The most characters of an expression, and of a note."""
 MOST_PRIORITY = 1_000_000
-_SCOPE = Judged(workflow="", version=1, input=None).scope
+_SCOPE = Judged(workflow="", version=1, input=None).roots
 
 
 class _Counted(NamedTuple):

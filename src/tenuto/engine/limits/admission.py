@@ -15,6 +15,7 @@ from tenuto.engine.limits.queue_bound import QueueBound
 from tenuto.engine.limits.slot_hints import SlotHints
 from tenuto.engine.meters import Histogram
 from tenuto.engine.shared import Shared
+from tenuto.expr import Steps
 from tenuto.model.durations import epoch_ms
 from tenuto.model.errors import Overloaded
 from tenuto.model.inputs import Started
@@ -108,7 +109,7 @@ class Admissions:
         own = plan.definition.options.concurrency
         if own is None or own.on_full != "reject":
             return
-        value = key_of(plan, "concurrency", own.key, started.input)
+        value = key_of(plan, "concurrency", own.key, started.input, Steps())
         if isinstance(value, Rejection):
             return  # the decision refuses it
         key = own_key(tenant, started.definition_id, value)
