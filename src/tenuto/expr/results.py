@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import chain
 from math import isfinite
+from operator import is_not
 from typing import NamedTuple
 
 from tenuto.expr.bounds import DATA_DEPTH, INTEGER_BITS, RESULT_BYTES
@@ -19,6 +20,11 @@ from tenuto.expr.values import UNDEFINED, Lazy, Operand, Undefined, Value
 # Containers up to this long are walked again where they are shared: that takes no longer than to
 # find out that they are known.
 _SHORT = 8
+# In a value that is walked, longer containers of its first depths are looked at together.
+_LONG = 100
+_FIRST_DEPTHS = 2
+# Texts below this length are within all bounds.
+_SIMPLE = 1_000
 # The bytes that a number, a literal, a comma or a pair of brackets counts for.
 _SMALL = 4
 
@@ -30,9 +36,7 @@ def leave(frame: Frame, value: Operand) -> tuple[Value | Undefined, int]:
     change is not copied: the result may share lists and objects with the scope. The values that
     were looked at are counted in the frame, also where the value may not leave.
     """
-    if value is None or type(value) in (bool, Undefined):
-        return value, _SMALL  # type: ignore[return-value]
-    if type(value) in _CONTAINERS and (size := _plain_size(frame, value)) is not None:
+    if (size := _size_as_it_is(frame, value)) is not None:
         return value, size  # type: ignore[return-value]
     leaving = Leaving(frame, keeps_special=False)
     left: Value | Undefined = leaving.left(value, 0)  # type: ignore[assignment]
@@ -44,7 +48,28 @@ _CONTAINERS: set[type] = {list, dict}
 _PLAIN: set[type] = {*_CONTAINERS, str, int, float, bool, type(None)}
 
 
-def _plain_size(frame: Frame, value: Operand) -> int | None:
+def _size_as_it_is(frame: Frame, value: Operand) -> int | None:
+    """How many bytes a value has that leaves as it is; None: a walk has to tell."""
+    if type(value) is str:
+        is_simple = len(value) < _SIMPLE and value.isascii() and "\0" not in value
+        return _SMALL + len(value) if is_simple else None
+    if type(value) in _CONTAINERS:
+        plain = _plain_size(frame, value)
+        return None if plain is None else plain.size
+    if value is None or type(value) is bool or type(value) is Undefined:
+        return _SMALL
+    return None
+
+
+class _Plain(NamedTuple):
+    """A list or object that leaves as it is."""
+
+    size: int
+    values: int
+    height: int
+
+
+def _plain_size(frame: Frame, value: Operand) -> _Plain | None:
     """How many bytes a value has that leaves as it is; None: a walk has to tell.
 
     All values of a depth are looked at together, since a megabyte has hundreds of thousands of
@@ -54,7 +79,7 @@ def _plain_size(frame: Frame, value: Operand) -> int | None:
     size, values = _SMALL, 0
     level: list[Operand] = [value]
     try:
-        for _ in range(DATA_DEPTH):
+        for height in range(DATA_DEPTH):
             objects = [each for each in level if type(each) is dict]
             inner = list(chain.from_iterable([each for each in level if type(each) is list]))
             inner += chain.from_iterable([each.values() for each in objects])
@@ -68,7 +93,7 @@ def _plain_size(frame: Frame, value: Operand) -> int | None:
                 raise _too_large()
             level = [each for each in inner if type(each) in _CONTAINERS]
             if not level:
-                return size
+                return _Plain(size, values, height)
             if has_twice(level):
                 return None
         return None
@@ -129,7 +154,7 @@ class Aside(NamedTuple):
 
 def set_aside(frame: Frame, value: Operand) -> Aside:
     """The value without anything lazy, but with undefined, NaN and infinities still in it."""
-    if type(value) in _CONTAINERS and (size := _plain_size(frame, value)) is not None:
+    if (size := _size_as_it_is(frame, value)) is not None:
         return Aside(value, size, None, None)
     leaving = Leaving(frame, keeps_special=True)
     left = leaving.left(value, 0)
@@ -208,9 +233,18 @@ class Leaving:
             return known.left
         if depth >= DATA_DEPTH:
             raise ExpressionError(f"the result is nested more than {DATA_DEPTH} deep")
+        if not value and type(value) in _CONTAINERS:
+            self._highest = max(self._highest, depth)
+            return value
         around, self._highest = self._highest, depth
         before = self._room, self.values, self._special
-        left = self._walked(value, depth)
+        is_plain = 0 < depth <= _FIRST_DEPTHS and self._is_plain(value, depth)
+        if is_plain:
+            left = value
+        elif type(value) is list:
+            left = self._list(value, depth)
+        else:
+            left = self._walked(value, depth)
         if self._highest > depth or self.values - before[1] > _SHORT:
             self._known[mark(value)] = _Known(
                 value=value,
@@ -223,9 +257,19 @@ class Leaving:
         self._highest = max(around, self._highest)
         return left
 
+    def _is_plain(self, value: Operand, depth: int) -> bool:
+        """Whether a long container leaves as it is; it is counted then."""
+        if not (isinstance(value, list | dict) and len(value) > _LONG):
+            return False
+        plain = _plain_size(self._frame, value)
+        if plain is None or depth + plain.height >= DATA_DEPTH:
+            return False
+        self._take(plain.size - _SMALL)
+        self._highest = depth + plain.height
+        self.values += plain.values
+        return True
+
     def _walked(self, value: Operand, depth: int) -> Operand:
-        if type(value) is list:
-            return self._list(value, depth)
         if type(value) is dict:
             return self._object(value, depth)
         if isinstance(value, Lazy):
@@ -245,17 +289,19 @@ class Leaving:
         return value or 0
 
     def _list(self, values: list[Operand], depth: int) -> Operand:
-        self._look_at(len(values))
+        self._frame.values += len(values)
+        self.values += len(values)
         if len(values) > _SHORT and (size := _size_of_scalars(values)) is not None:
             self._take(size)
             return values
         result = [self.left(value, depth + 1) for value in values]
-        if not self._keeps_special:
+        if not self._keeps_special and UNDEFINED in result:
             result = [None if value is UNDEFINED else value for value in result]
         return result if _changed(result, values) else values
 
     def _object(self, value: dict[str, Operand], depth: int) -> Operand:
-        self._look_at(len(value))
+        self._frame.values += len(value)
+        self.values += len(value)
         result: dict[str, Operand] = {}
         for key, each in value.items():
             if each is UNDEFINED and not self._keeps_special:
@@ -274,10 +320,6 @@ class Leaving:
             raise ExpressionError("the result holds half a surrogate pair") from None
         self._take(size)
 
-    def _look_at(self, values: int) -> None:
-        self._frame.values += values
-        self.values += values
-
     def _take(self, size: int) -> None:
         self._room -= size
         if self._room < 0:
@@ -294,4 +336,4 @@ def _too_large() -> ExpressionError:
 
 
 def _changed(new: Iterable[Operand], old: Iterable[Operand]) -> bool:
-    return any(a is not b for a, b in zip(new, old, strict=True))
+    return any(map(is_not, new, old))
