@@ -16,7 +16,14 @@ class Case(NamedTuple):
 
 
 _MANY = {"ctx": {"list": list(range(9_000))}}
+DOUBLED = "ctx.list.reduce((a, b) => [a, a], [1])"
+"""Each item doubles what there is: sixty steps make a value of 2^60 items."""
 _LARGE = {"ctx": {"text": "x" * 900_000, "list": [0] * 200_000}}
+
+
+def _doubling(times: int) -> dict[str, Any]:
+    return {"ctx": {"list": list(range(times))}}
+
 
 EXPRESSIONS: tuple[Bomb[Case], ...] = (
     Bomb(
@@ -28,5 +35,6 @@ EXPRESSIONS: tuple[Bomb[Case], ...] = (
         lambda: Case("".join(f"{{{{ctx.list.includes(-{n})}}}}" for n in range(5_000)), _MANY),
     ),
     Bomb("copies-of-a-text", lambda: Case(["{{ctx.text}}"] * 5_000, _LARGE)),
+    Bomb("doubled-lists", lambda: Case([f"{{{{{DOUBLED}}}}}"] * 60, _doubling(16))),
     Bomb("copies-of-a-list", lambda: Case({f"k{n}": "{{ctx.list}}" for n in range(5_000)}, _LARGE)),
 )

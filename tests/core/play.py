@@ -22,7 +22,7 @@ from tenuto.core.ending import output_of
 from tenuto.core.view import compensation_view, context_of, state_of
 from tenuto.definition import compile_definition
 from tenuto.events import fits
-from tenuto.expr import ExpressionError, split_condition
+from tenuto.expr import ExpressionError, Steps, split_condition
 from tenuto.model.approvals import Decision as Decided
 from tenuto.model.codes import CATALOGUE
 from tenuto.model.effects import OpenWait
@@ -484,11 +484,11 @@ class Run:
         if wait.correlation_id not in (None, event.correlation_id):
             return False
         if wait.captures is None:
-            return holds(self.plan, self.state, wait.position, event)
+            return holds(self.plan, self.state, wait.position, event, Steps())
         if wait.condition is None:
             return True
         try:
-            return split_condition(wait.condition).matches(event.as_value(), wait.captures)
+            return split_condition(wait.condition).matches(event.as_value(), wait.captures, Steps())
         except ExpressionError:
             return False
 

@@ -11,7 +11,8 @@ from tenuto.core.deciding import GO_ON
 from tenuto.definition import compile_definition
 from tenuto.model.effects import SetTimer
 from tenuto.model.entries import StatusChanged
-from tenuto.model.inputs import Started, TimerDue
+from tenuto.model.events import Event
+from tenuto.model.inputs import EventMatched, Started, TimerDue
 from tenuto.model.json import JSON, Object
 from tenuto.model.policy import (
     MOST_ENTRIES,
@@ -48,6 +49,58 @@ def until_settled(run: Run) -> list[int]:
         run.tell(TimerDue(key=GO_ON, due=BEGIN))
         sizes.append(len(run.news))
     return sizes
+
+
+ITEMS = 20
+BIG: Object = {"items": list(range(ITEMS)), "big": list(range(MOST_STEPS))}
+"""Looking at `big` takes all steps of a decision."""
+
+
+def wide(**body: Object) -> Object:
+    """A loop that could begin all its items in one decision."""
+    items = loop("{{ctx.input.items}}", mode="parallel", concurrency=100, onItemError="continue")
+    return draw("l:loop>b", l=items, **body)
+
+
+def test_a_result_that_may_not_leave_takes_the_steps_of_a_decision() -> None:
+    fails: Object = {"type": "set", "config": {"values": {"x": "{{[ctx.input.big, 0 / 0]}}"}}}
+    run = play(wide(b=fails), check=None).start(BIG)
+    assert len(until_settled(run)) >= ITEMS
+    assert run.status is Status.COMPLETED
+
+
+def test_what_a_wait_compares_takes_the_steps_of_a_decision() -> None:
+    body = wait(eventCondition="event.payload.x == [ctx.input.big]")
+    run = play(wide(b=body), check=None).start(BIG)
+    assert len(until_settled(run)) >= ITEMS
+    assert len(run.ledger.waits) == ITEMS
+
+
+@pytest.mark.parametrize("mapped", ["{{event.payload}}", "{{[event.payload, 0 / 0]}}"])
+def test_a_mapping_of_a_payload_is_counted(mapped: str) -> None:
+    step = wait(eventPayloadMapping={"x": mapped, "y": "z", "u": "{{event.nothing}}"})
+    run = play(draw("w", w=step), check=None).start()
+    found = Event(id="e", pattern="paid", payload=list(range(MOST_STEPS)), received_at=BEGIN)
+    report = EventMatched(node="w", iteration="", attempt=1, event=found, arm="")
+    decision = decide(run.plan, run.state, report, BEGIN, Policies())
+    assert decision.steps >= MOST_STEPS
+
+
+def test_a_mapping_of_a_payload_is_one_template() -> None:
+    names: Object = {f"x{n}": "{{event.payload.map(x => x)}}" for n in range(10)}
+    run = play(draw("w", w=wait(eventPayloadMapping=names)), check=None).start()
+    found = Event(id="e", pattern="paid", payload=list(range(9_000)), received_at=BEGIN)
+    report = EventMatched(node="w", iteration="", attempt=1, event=found, arm="")
+    decision = decide(run.plan, run.state, report, BEGIN, Policies())
+    assert "the template needs more" in str(decision.entries)
+
+
+def test_the_condition_of_a_cancellation_trigger_is_counted() -> None:
+    compared = "event.payload.x == [ctx.input.big]"
+    trigger: Object = {"eventPattern": "stop", "eventCondition": compared}
+    run = play(draw("w", w=wait()) | {"cancellationTriggers": [trigger]}, check=None)
+    started = Started(definition_id=run.plan.definition.id, definition_version=1, input=BIG)
+    assert decide(run.plan, run.state, started, BEGIN, Policies()).steps >= MOST_STEPS
 
 
 def test_a_loop_whose_body_needs_nobody_runs_in_decisions_of_bounded_size() -> None:

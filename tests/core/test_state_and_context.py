@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tenuto.core.scope import scope_of
-from tenuto.expr import UNDEFINED, compile_expression
+from tenuto.expr import UNDEFINED, Steps, compile_expression
 from tenuto.model.errors import InvalidDefinition
 from tenuto.model.status import NodeStatus
 from tests.core.drawing import condition, delay, draw, end, every, start, task, wait
@@ -38,7 +38,7 @@ def test_what_the_system_notes_is_out_of_reach_of_expressions() -> None:
     assert run.state.system["poison"]
     assert "system" not in run.ctx
     assert set(run.ctx) == {"input"}
-    scope = scope_of(run.plan, run.state)
+    scope = scope_of(run.plan, run.state, steps=Steps())
     for source in ("ctx.system", "ctx.poison", "workflow.instance.state.variables.poison"):
         assert compile_expression(source).evaluate(scope) is UNDEFINED
     with pytest.raises(InvalidDefinition):
@@ -219,7 +219,10 @@ def test_a_cancellation_says_who_why_when_and_from_where() -> None:
 def test_expressions_see_the_instance(source: str, expected: object) -> None:
     run = play(draw("f a>b b>c f:error>c", a=task(outputVariable="v")))
     run.start({"n": 1}, correlation_id="order-7").succeed("a", {"n": 5}).fail("f")
-    assert compile_expression(source).evaluate(scope_of(run.plan, run.state)) == expected
+    assert (
+        compile_expression(source).evaluate(scope_of(run.plan, run.state, steps=Steps()))
+        == expected
+    )
 
 
 def test_later_values_win_in_the_context() -> None:

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from tenuto.core.terms import INDEXED_BYTES
-from tenuto.expr import event_term_values
+from tenuto.expr import Steps, event_term_values
 from tenuto.model.entries import NodeFailed, WaitOpened
 from tenuto.model.events import Event
 from tenuto.model.ids import NodeKey
@@ -117,7 +117,7 @@ def test_terms_that_would_be_too_long_for_an_index_are_left_to_the_condition() -
         assert paths == tuple(f"payload.{name}" for name in names[:terms])
         assert len(order.term_paths.encode() + order.term_values.encode()) <= INDEXED_BYTES
         # What an event that fits is looked up by.
-        values = event_term_values(event(payload=given).as_value(), paths)
+        values = event_term_values(event(payload=given).as_value(), paths, Steps())
         assert order.term_values == msgspec.json.encode(values).decode()
         with pytest.raises(AssertionError, match="no open wait"):
             run.event("paid", {**given, "n19": "other"})
@@ -303,8 +303,8 @@ def test_a_correlation_id_is_looked_up_beside_what_a_condition_compares() -> Non
     paths = msgspec.json.decode(order.term_paths)
     assert paths == ["correlationId", "payload.n"]
     mine, other = (event(payload={"n": 1}, correlation_id=id).as_value() for id in "cd")
-    assert list(event_term_values(mine, paths)) == msgspec.json.decode(order.term_values)
-    assert list(event_term_values(other, paths)) != msgspec.json.decode(order.term_values)
+    assert list(event_term_values(mine, paths, Steps())) == msgspec.json.decode(order.term_values)
+    assert list(event_term_values(other, paths, Steps())) != msgspec.json.decode(order.term_values)
 
 
 def test_conditions_of_a_wait_see_what_was_mapped() -> None:

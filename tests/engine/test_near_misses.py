@@ -483,3 +483,25 @@ async def test_looking_at_near_misses_lets_others_go_on(quick: Tenuto) -> None:
 
 
 _LONG_AGO = datetime.fromisoformat("2020-01-01T00:00:00Z")
+
+
+DOUBLED = "event.payload.list.reduce((a, b) => [a, a], 1) == workflow.input.z"
+
+
+async def test_what_would_take_too_many_steps_is_not_compared_and_others_go_on(
+    quick: Tenuto,
+) -> None:
+    await quick.deploy(draw("w", w=wait(eventCondition=DOUBLED)))
+    run = await quick.start("w", {"z": 5})
+    await until_waiting(quick, 1, "w")
+    for _ in range(MOST_EVENTS):
+        await quick.publish("paid", {"list": list(range(60))})
+    looking, turns = asyncio.ensure_future(near_of(quick, run.id)), 0
+    while not looking.done():
+        await asyncio.sleep(0)
+        turns += 1
+    (near,) = await looking
+    errors = [each["failed"][0]["error"] for each in near]
+    assert "needs more than 10,000 steps" in errors[0]
+    assert errors[-1].startswith("not compared, nor what follows")
+    assert turns > len(near)

@@ -13,6 +13,7 @@ from tenuto.expr import (
     ExpressionError,
     Miss,
     SplitCondition,
+    Steps,
     Value,
     canonical,
     compile_expression,
@@ -37,10 +38,10 @@ def test_the_seed_condition_is_one_look_up() -> None:
     assert [each.source for each in split.captures] == ["ctx.input.orderId"]
     assert captured == [{"v": "o-1"}]
     event = {"payload": {"orderId": "o-1"}}
-    assert split.term_values(captured) == split.event_values(event) == ('"o-1"',)
-    assert event_term_values(event, ["payload.orderId"]) == ('"o-1"',)
-    assert split.matches(event, captured)
-    assert not split.matches({"payload": {"orderId": "o-2"}}, captured)
+    assert split.term_values(captured, Steps()) == split.event_values(event, Steps()) == ('"o-1"',)
+    assert event_term_values(event, ["payload.orderId"], Steps()) == ('"o-1"',)
+    assert split.matches(event, captured, Steps())
+    assert not split.matches({"payload": {"orderId": "o-2"}}, captured, Steps())
 
 
 @pytest.mark.parametrize(
@@ -88,25 +89,25 @@ def test_the_largest_parts_without_the_event_are_captured(source: str, captures:
 
 def test_the_instances_side_is_evaluated_once() -> None:
     split, captured = opened("event.a === ctx.x", x=1)
-    assert split.matches({"a": 1}, captured)
+    assert split.matches({"a": 1}, captured, Steps())
     # Whatever becomes of ctx later, the condition holds what it was when the wait opened.
-    assert split.term_values(captured) == ("1",)
+    assert split.term_values(captured, Steps()) == ("1",)
 
 
 def test_an_error_is_raised_only_where_it_is_used() -> None:
     split, captured = opened("event.kind === 'b' && event.a === ctx.x.trim()")
     assert list(captured[0]) == ["e"]
-    assert split.term_values(captured) is None
-    assert not split.matches({"kind": "a"}, captured)
+    assert split.term_values(captured, Steps()) is None
+    assert not split.matches({"kind": "a"}, captured, Steps())
     with pytest.raises(ExpressionError, match="has no method `trim`"):
-        split.matches({"kind": "b", "a": 1}, captured)
+        split.matches({"kind": "b", "a": 1}, captured, Steps())
 
 
 def test_undefined_cannot_be_indexed() -> None:
     split, captured = opened("event.a === ctx.x")
     assert captured == [{"u": True}]
-    assert split.term_values(captured) is None
-    assert split.matches({}, captured)
+    assert split.term_values(captured, Steps()) is None
+    assert split.matches({}, captured, Steps())
 
 
 @pytest.mark.parametrize(
@@ -124,7 +125,7 @@ def test_what_json_has_no_word_for_survives_being_stored(source: str) -> None:
     event = {"key": "x", "one": 1}
     split, captured = opened(source, zero=0)
     assert compile_expression(source).truthy({"ctx": {"zero": 0}, "event": event})
-    assert split.matches(event, captured)
+    assert split.matches(event, captured, Steps())
 
 
 @pytest.mark.parametrize(
@@ -192,13 +193,13 @@ def test_a_match_is_always_found_by_the_index(
 
 def _is_sound(split: SplitCondition, captured: list[Any], event: dict[str, Any]) -> None:
     try:
-        matched = split.matches(event, captured)
+        matched = split.matches(event, captured, Steps())
     except ExpressionError:
         return
-    mine = split.term_values(captured)
-    assert split.event_values(event) == event_term_values(event, split.term_paths)
+    mine = split.term_values(captured, Steps())
+    assert split.event_values(event, Steps()) == event_term_values(event, split.term_paths, Steps())
     if matched and mine is not None:
-        assert split.event_values(event) == mine
+        assert split.event_values(event, Steps()) == mine
 
 
 @pytest.mark.slow
@@ -214,7 +215,7 @@ def test_a_split_condition_decides_as_the_whole_one(
     except ExpressionError:
         whole = None
     try:
-        parted: object = split.matches(event, captured)
+        parted: object = split.matches(event, captured, Steps())
     except ExpressionError:
         parted = None
     assert parted == whole
@@ -223,17 +224,17 @@ def test_a_split_condition_decides_as_the_whole_one(
 def test_a_near_miss_names_the_parts_that_were_false() -> None:
     source = "event.id === ctx.id && event.amount >= ctx.total && event.name.trim() && ctx.ready"
     split, captured = opened(source, id=1, total=9, ready=True)
-    assert split.misses({"id": 1, "amount": 5}, captured) == [
+    assert split.misses({"id": 1, "amount": 5}, captured, Steps()) == [
         Miss("event.amount >= ctx.total", 5, 9, operator=">="),
         Miss(
             "event.name.trim()",
             error="undefined has no method `trim`. Write `?.trim(…)` if it may be missing.",
         ),
     ]
-    assert split.misses({"amount": 10, "name": "x"}, captured) == [
+    assert split.misses({"amount": 10, "name": "x"}, captured, Steps()) == [
         Miss("event.id === ctx.id", None, 1, operator="===")
     ]
-    assert split.misses({"id": 1, "amount": 10, "name": "x"}, captured) == []
+    assert split.misses({"id": 1, "amount": 10, "name": "x"}, captured, Steps()) == []
 
 
 def test_numbers_beyond_all_digits_are_still_texts() -> None:

@@ -9,7 +9,8 @@ from hypothesis import example, given, strategies as st
 
 from tenuto.expr import UNDEFINED, ExpressionError
 from tenuto.expr.bounds import DATA_DEPTH, INTEGER_BITS, RESULT_BYTES
-from tenuto.expr.results import _Leaving, leave_measured
+from tenuto.expr.frame import Frame
+from tenuto.expr.results import Leaving, leave
 
 _SCALARS = st.one_of(
     st.none(),
@@ -31,20 +32,20 @@ _VALUES: st.SearchStrategy[Any] = st.recursive(
 
 
 def one_by_one(value: Any) -> object:  # noqa: ANN401
-    leaving = _Leaving(keeps_special=False)
+    leaving = Leaving(Frame({}), keeps_special=False)
     try:
         left = leaving.left(value, 0)
     except ExpressionError as error:
         return error.message
-    return repr(left), leaving.size, leaving.values
+    return repr(left), leaving.size
 
 
 def together(value: Any) -> object:  # noqa: ANN401
     try:
-        left, size, values = leave_measured(value)
+        left, size = leave(Frame({}), value)
     except ExpressionError as error:
         return error.message
-    return repr(left), size, values
+    return repr(left), size
 
 
 def nested(depth: int) -> object:

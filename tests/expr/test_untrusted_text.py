@@ -17,6 +17,7 @@ from tenuto.expr import (
     UNDEFINED,
     ExpressionError,
     ExpressionSyntaxError,
+    Steps,
     compile_expression,
     compile_template,
     split_condition,
@@ -182,10 +183,10 @@ def use_as_template_and_condition(source: str) -> None:
             compile_template(value).render(SCOPE)
     with suppress(ExpressionError, ExpressionSyntaxError):
         split = split_condition(source)
-        split.event_values(SCOPE["event"])
+        split.event_values(SCOPE["event"], Steps())
         captured = split.capture(SCOPE)
-        split.term_values(captured)
-        split.matches(SCOPE["event"], captured)
+        split.term_values(captured, Steps())
+        split.matches(SCOPE["event"], captured, Steps())
 
 
 def test_a_host_value_is_refused_when_touched() -> None:

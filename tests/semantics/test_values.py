@@ -8,6 +8,7 @@ from tenuto import InvalidInput
 from tenuto.expr import (
     UNDEFINED,
     ExpressionError,
+    Steps,
     compile_expression,
     compile_template,
     split_condition,
@@ -81,10 +82,14 @@ def test_integers_keep_their_digits_and_compare_exactly() -> None:
     assert value("ctx.n > 9007199254740992", n=BIG) is True
     split = split_condition("event.payload.n === ctx.n")
     captured = split.capture({"ctx": {"n": BIG}})
-    assert split.matches({"payload": {"n": BIG}}, captured)
-    assert not split.matches({"payload": {"n": BIG - 1}}, captured)
-    assert split.term_values(captured) == split.event_values({"payload": {"n": BIG}})
-    assert split.term_values(captured) != split.event_values({"payload": {"n": BIG - 1}})
+    assert split.matches({"payload": {"n": BIG}}, captured, Steps())
+    assert not split.matches({"payload": {"n": BIG - 1}}, captured, Steps())
+    assert split.term_values(captured, Steps()) == split.event_values(
+        {"payload": {"n": BIG}}, Steps()
+    )
+    assert split.term_values(captured, Steps()) != split.event_values(
+        {"payload": {"n": BIG - 1}}, Steps()
+    )
 
 
 def test_a_literal_brace_is_written_with_a_backslash() -> None:

@@ -30,6 +30,7 @@ from tenuto.core.undo_plan import UndoPlan, plan_undo
 from tenuto.engine.effects.timekeeper import Timekeeper
 from tenuto.engine.events import look_back, wait_finder
 from tenuto.engine.events.look_back import LookBack
+from tenuto.expr import Steps
 from tenuto.model.effects import Effect, OpenWait, PublishEvent, StartAttempt
 from tenuto.model.events import Event
 from tenuto.model.graph import Loop, Node
@@ -191,8 +192,10 @@ def triggers_stay_open() -> AbstractContextManager[Any]:
     """What was to cancel an instance outlives it."""
     subscriptions = cancel_trigger.subscriptions
 
-    def opened(plan: Plan, state: InstanceState, *, was_listening: bool) -> list[Effect]:
-        found = subscriptions(plan, state, was_listening=was_listening)
+    def opened(
+        plan: Plan, state: InstanceState, *, was_listening: bool, steps: Steps
+    ) -> list[Effect]:
+        found = subscriptions(plan, state, was_listening=was_listening, steps=steps)
         return [effect for effect in found if isinstance(effect, OpenWait)]
 
     return patch("tenuto.core.deciding.subscriptions", opened)
@@ -325,8 +328,8 @@ def the_grace_is_too_long() -> AbstractContextManager[Any]:
 def undone_in_the_order_in_which_it_was_done() -> AbstractContextManager[Any]:
     """What completed first is undone first."""
 
-    def forwards(plan: Plan, state: InstanceState) -> UndoPlan:
-        found = plan_undo(plan, state)
+    def forwards(plan: Plan, state: InstanceState, steps: Steps) -> UndoPlan:
+        found = plan_undo(plan, state, steps)
         return replace(found, plan=found.plan[::-1])
 
     return patch("tenuto.core.compensation.plan_undo", forwards)

@@ -17,7 +17,7 @@ from tenuto.core.scope import scope_of
 from tenuto.core.undo_plan import shown_input
 from tenuto.definition.report import did_you_mean
 from tenuto.engine.turns.held import Held
-from tenuto.expr import ExpressionError, Undefined
+from tenuto.expr import ExpressionError, Steps, Undefined
 from tenuto.model.durations import epoch_ms
 from tenuto.model.errors import NotFound
 from tenuto.model.graph import Executed, SubWorkflow
@@ -314,7 +314,7 @@ def _input(
         return held.state.input
     try:
         template = held.plan.input_template(key.node, config)
-        value = template.render(scope_of(held.plan, held.state, None))
+        value = template.render(scope_of(held.plan, held.state, None, steps=Steps()))
     except ExpressionError:
         return UNSET
     return None if isinstance(value, Undefined) else value
@@ -328,7 +328,7 @@ def _undo_input(held: Held, key: NodeKey) -> JSON | UnsetType:
     undoing = held.state.compensation
     item = next((each for each in undoing.plan if each.key == key), None) if undoing else None
     try:
-        return UNSET if item is None else shown_input(held.plan, held.state, item)
+        return UNSET if item is None else shown_input(held.plan, held.state, item, Steps())
     except ExpressionError:
         return UNSET
 

@@ -11,7 +11,7 @@ from tenuto.core.plan import Plan
 from tenuto.core.scope import scope_of
 from tenuto.core.state import InstanceState
 from tenuto.core.terms import fixed_terms
-from tenuto.expr import ExpressionError, is_fixed
+from tenuto.expr import ExpressionError, Steps, is_fixed
 from tenuto.model.effects import CloseWait, Effect, OpenWait
 from tenuto.model.events import Event
 from tenuto.model.graph import CancellationTrigger
@@ -26,7 +26,9 @@ def listens(plan: Plan, state: InstanceState) -> bool:
     return state.ending is None or state.pause is not None
 
 
-def subscriptions(plan: Plan, state: InstanceState, *, was_listening: bool) -> list[Effect]:
+def subscriptions(
+    plan: Plan, state: InstanceState, *, was_listening: bool, steps: Steps
+) -> list[Effect]:
     """The effects that open or close the cancellation triggers, if they change."""
     is_listening = listens(plan, state)
     if is_listening == was_listening:
@@ -34,19 +36,21 @@ def subscriptions(plan: Plan, state: InstanceState, *, was_listening: bool) -> l
     if not is_listening:
         return [CloseWait(node="", iteration="", event_id=None)]
     return [
-        _open(plan, state, number, trigger)
+        _open(plan, state, number, trigger, steps)
         for number, trigger in enumerate(plan.definition.cancellation_triggers)
     ]
 
 
-def _open(plan: Plan, state: InstanceState, number: int, trigger: CancellationTrigger) -> OpenWait:
+def _open(
+    plan: Plan, state: InstanceState, number: int, trigger: CancellationTrigger, steps: Steps
+) -> OpenWait:
     condition = plan.condition(trigger.event_condition)
     captures: tuple[JSON, ...] = ()
     is_settled = True
     if condition is not None:
-        captures = tuple(condition.capture(scope_of(plan, state)))
+        captures = tuple(condition.capture(scope_of(plan, state, steps=steps)))
         is_settled = all(is_fixed(condition))
-    paths, values = fixed_terms(condition, captures)
+    paths, values = fixed_terms(condition, captures, steps)
     return OpenWait(
         node="",
         iteration="",
@@ -64,12 +68,13 @@ def _open(plan: Plan, state: InstanceState, number: int, trigger: CancellationTr
     )
 
 
-def holds(plan: Plan, state: InstanceState, number: int, event: Event) -> bool:
+def holds(plan: Plan, state: InstanceState, number: int, event: Event, steps: Steps) -> bool:
     """Whether a trigger's condition is true of an event now; one that fails is not."""
     condition = plan.condition(plan.definition.cancellation_triggers[number].event_condition)
     if condition is None:
         return True
     try:
-        return condition.matches(event.as_value(), condition.capture(scope_of(plan, state)))
+        captured = condition.capture(scope_of(plan, state, steps=steps))
+        return condition.matches(event.as_value(), captured, steps)
     except ExpressionError:
         return False

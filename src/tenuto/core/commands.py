@@ -91,7 +91,7 @@ def _beginning(
     d: Deciding, asked: Started, moments: Moments
 ) -> tuple[datetime | None, SlaSet | None, SlotRequest | None] | Rejection:
     """The deadline, the SLA and the slot of an instance that begins now."""
-    slot = slots.wanted(d.plan, d.policies, asked)
+    slot = slots.wanted(d.plan, d.policies, asked, d)
     if isinstance(slot, Rejection):
         return slot
     try:
@@ -153,7 +153,8 @@ def cancel_by_event(d: Deciding, report: TriggerMatched) -> Rejection | None:
     if not listens(d.plan, d.state):
         return Rejection(code=STALE, message="its end has begun: no event cancels it any more")
     triggers = d.plan.definition.cancellation_triggers
-    if report.trigger >= len(triggers) or not holds(d.plan, d.state, report.trigger, report.event):
+    number = report.trigger
+    if number >= len(triggers) or not holds(d.plan, d.state, number, report.event, d):
         message = f"the condition of cancellationTriggers[{report.trigger}] does not hold"
         return Rejection(code=DOES_NOT_HOLD, message=message)
     trigger = triggers[report.trigger]
@@ -192,9 +193,7 @@ def _deadline(d: Deciding, asked: Started, due: Moments, *, is_queued: bool) -> 
         state = d.state
         template = d.plan.template("", "deadline", options.deadline)
         # Only the input exists yet; a deadline cannot depend on anything else.
-        scope = scope_of(d.plan, state) | {
-            "ctx": {"input": asked.input},
-            "workflow": {"input": asked.input},
-        }
+        scope = scope_of(d.plan, state, steps=d)
+        scope |= {"ctx": {"input": asked.input}, "workflow": {"input": asked.input}}
         moments.append(parse_moment(template.render(scope)))
     return min(moments, default=None)

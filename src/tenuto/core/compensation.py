@@ -138,7 +138,7 @@ def undone_too_late(d: Deciding) -> bool:
 
 def plan(d: Deciding, *, asked: int = 0) -> None:
     """Record the undo plan."""
-    found = plan_undo(d.plan, d.state)
+    found = plan_undo(d.plan, d.state, d)
     d.emit(CompensationPlanned(at=d.now, plan=found.plan, skipped=found.skipped, asked=asked))
 
 
@@ -231,7 +231,7 @@ def start_attempt(d: Deciding) -> StartAttempt:
     assert work is not None
     item = undoing.plan[undoing.current]
     given = (
-        undo_given(d.plan, d.state, item)
+        undo_given(d.plan, d.state, item, d)
         if work.input is UNSET
         else GivenInput(work.input, work.secrets)
     )
@@ -285,7 +285,7 @@ def _begin(d: Deciding, item: PlannedUndo, attempt: int) -> None:
         _ask_child(d, item, attempt)
         return
     try:
-        given = undo_given(d.plan, d.state, item)
+        given = undo_given(d.plan, d.state, item, d)
     except ExpressionError as error:
         _give_up(d, item, attempt, expression_failure(error))
         return
@@ -479,7 +479,7 @@ def _policy(d: Deciding, item: PlannedUndo) -> TaskPolicy:
 def _secrets_of(d: Deciding, item: PlannedUndo) -> tuple[SecretPlace, ...]:
     """The places of secrets that an edited input keeps where it still has their names."""
     try:
-        return undo_given(d.plan, d.state, item).secrets
+        return undo_given(d.plan, d.state, item, d).secrets
     except ExpressionError:
         return ()
 

@@ -17,7 +17,7 @@ from tenuto.core.scope import scope_of
 from tenuto.core.state import InstanceState, Timer, Variable
 from tenuto.core.timing import APPROVAL_TIMERS, NODE_TIMERS, SLA_TIMERS
 from tenuto.core.watching import changed_for
-from tenuto.expr import CountedScope, Lazy, Steps
+from tenuto.expr import CountedScope, Steps
 from tenuto.model.effects import ClearTimer, CloseWait, Effect, ReleaseSlot, SetTimer
 from tenuto.model.entries import (
     CompensationEnded,
@@ -29,7 +29,7 @@ from tenuto.model.entries import (
 from tenuto.model.failure import Failure
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import TimerKey, TimerKind
-from tenuto.model.json import JSON
+from tenuto.model.json import JSON, Object
 from tenuto.model.policy import MOST_STEPS, Check, Policies
 from tenuto.model.slots import SLOT
 
@@ -173,10 +173,18 @@ class Deciding(Steps):
         key: NodeKey,
         names: Mapping[str, JSON] | None = None,
         variables: Mapping[str, Variable] | None = None,
-    ) -> dict[str, JSON | Lazy]:
+        event: Object | None = None,
+    ) -> CountedScope:
         """What expressions of a node see now; `names` are further ones in `ctx`."""
-        roots = scope_of(self.plan, self.state, key, names=names, variables=variables)
-        return CountedScope(roots, self)
+        return scope_of(
+            self.plan,
+            self.state,
+            key,
+            steps=self,
+            names=names,
+            variables=variables,
+            event=event,
+        )
 
     def misfit(self, check: Check | None, value: JSON) -> Failure | None:
         """Why a value cannot be taken, if it cannot; finding that out counts as steps."""
@@ -199,7 +207,9 @@ class Deciding(Steps):
         if state.status.is_final:
             self._give_slots_back()
         if plan.has_triggers:
-            self.effects += subscriptions(plan, state, was_listening=self._was_listening)
+            self.effects += subscriptions(
+                plan, state, was_listening=self._was_listening, steps=self
+            )
         return Decision(
             state=state,
             entries=tuple(self.entries),

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from tenuto.calendars.words import local_text
 from tenuto.core.arrivals import may_arrive
@@ -17,7 +17,7 @@ from tenuto.core.scope import scope_of
 from tenuto.core.state import Compensation, InstanceState, NodeState
 from tenuto.core.view import error_view
 from tenuto.core.wait import arms_of, correlation_id_of
-from tenuto.expr import ExpressionError
+from tenuto.expr import ExpressionError, Steps as StepCount
 from tenuto.model.causes import (
     Breaker,
     Cause,
@@ -42,6 +42,8 @@ from tenuto.model.working_time import BusinessDuration, WorkingDuration, in_word
 
 MOST_CAUSES = 20
 """So many steps are explained in one place: in the instance, or in one loop."""
+MOST_STEPS = 50_000
+"""Once their expressions have taken so many steps, no further correlation id is worked out."""
 
 _OBSTACLES = {
     "breaker": (CauseKind.BREAKER, "the circuit breaker of {} is open"),
@@ -73,6 +75,8 @@ class Steps(Struct, frozen=True):
     limited: Mapping[str, TaskLimit]
     here: frozenset[tuple[str, str, int]]
     mutexes: Mapping[tuple[str, str], Queued]
+    taken: StepCount = field(default_factory=StepCount)
+    """What the expressions have taken that are read for it."""
 
     def open(self) -> list[Cause]:
         """What each of them waits for, the oldest first."""
@@ -206,8 +210,11 @@ class Steps(Struct, frozen=True):
 
     def _correlation_id(self, key: NodeKey, config: EventWait) -> str | None:
         """What its events belong to, by the values of now; None if they do not tell."""
+        if self.taken.taken > MOST_STEPS:
+            return None
         try:
-            return correlation_id_of(self.plan, key, config, scope_of(self.plan, self.state, key))
+            scope = scope_of(self.plan, self.state, key, steps=self.taken)
+            return correlation_id_of(self.plan, key, config, scope)
         except ExpressionError:
             return None
 

@@ -14,7 +14,7 @@ from tenuto.core.deciding import GO_ON
 from tenuto.core.plan import Plan
 from tenuto.core.state import InstanceState
 from tenuto.core.undo_plan import UndoPlan, plan_undo, shown_input, undo_input
-from tenuto.expr import ExpressionError
+from tenuto.expr import ExpressionError, Steps
 from tenuto.model.entries import PlannedUndo
 from tenuto.model.inputs import CancelAsked, TimerDue, TimerKind
 from tenuto.model.json import JSON, Object
@@ -26,20 +26,21 @@ def undo_plan(plan: Plan, state: InstanceState, asked: CancelAsked) -> Object:
     """`{plan, skipped}`: what would be undone, in which order, with which input, and what not.
 
     Of more than a hundred steps the later ones are shown without `workflowInput` and
-    `workflowState`, which are the same for all. `children` are the running ones, which undo
-    themselves. For an instance that is being undone, or was, it is the plan that was made; for a
-    completed one, the plan that its parent could request.
+    `workflowState`, which are the same for all. Inputs beyond a budget of steps are not worked out.
+    `children` are the running ones, which undo themselves. For an instance that is being undone, or
+    was, it is the plan that was made; for a completed one, the plan that its parent could request.
     """
+    steps = Steps()
     after = _as_if(plan, state, asked)
     if after.compensation is not None:
         found = UndoPlan(after.compensation.plan, after.compensation.skipped)
     elif after.status is Status.COMPLETED:
-        found = plan_undo(plan, after)
+        found = plan_undo(plan, after, steps)
     else:
         found = UndoPlan()
     return {
         "plan": [
-            _planned(plan, after, item, undo_input if place < _WHOLE else shown_input)
+            _planned(plan, after, item, undo_input if place < _WHOLE else shown_input, steps)
             for place, item in enumerate(found.plan)
         ],
         "skipped": [
@@ -100,7 +101,8 @@ def _planned(
     plan: Plan,
     state: InstanceState,
     item: PlannedUndo,
-    input_of: Callable[[Plan, InstanceState, PlannedUndo], JSON],
+    input_of: Callable[[Plan, InstanceState, PlannedUndo, Steps], JSON],
+    steps: Steps,
 ) -> JSON:
     shown: Object = {
         "stepId": item.step_id,
@@ -109,12 +111,17 @@ def _planned(
     }
     if item.is_child:
         return shown | {"input": None}
+    if steps.taken > MOST_STEPS:
+        because = f"not worked out: those before it took more than {MOST_STEPS:,} steps"
+        return shown | {"input": None, "error": because}
     try:
-        return shown | {"input": input_of(plan, state, item)}
+        return shown | {"input": input_of(plan, state, item, steps)}
     except ExpressionError as error:
         return shown | {"input": None, "error": str(error)}
 
 
 _GRACE = TimerKind.GRACE
+MOST_STEPS = 200_000
+"""The most steps of the expressions of all inputs that are shown, beyond the last."""
 _WHOLE = 100
 """So many inputs are shown whole: each may have the state of all steps in it."""

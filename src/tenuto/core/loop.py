@@ -15,7 +15,7 @@ from tenuto.core.moments import Moments, UnknownCalendar, unknown_calendar
 from tenuto.core.outcome import complete, expression_failure, fail
 from tenuto.core.scope import scope_within
 from tenuto.core.state import LoopState, attempt_of
-from tenuto.expr import CountedScope, Expression, ExpressionError, Undefined
+from tenuto.expr import Expression, ExpressionError, Undefined
 from tenuto.model.entries import IterationEnded, IterationStarted, NodeSkipped
 from tenuto.model.failure import LOOP_LIMIT, LOOP_SOURCE, TIMEOUT, TOO_LARGE, Failure
 from tenuto.model.graph import DONE, Loop
@@ -359,7 +359,7 @@ def _result(d: Deciding, place: NodeKey) -> JSON:
     config = d.plan.nodes[place.node].node.config
     assert isinstance(config, Loop)
     if config.result is not None:
-        scope = CountedScope(scope_within(d.plan, d.state, place), d)
+        scope = scope_within(d.plan, d.state, place, d)
         value = d.plan.template(place.node, "result", config.result).render(scope)
         return None if isinstance(value, Undefined) else value
     sinks: Object = {}

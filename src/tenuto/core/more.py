@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from tenuto.core.deciding import EVENT_TAKEN, STALE, Deciding, Rejection
 from tenuto.core.outcome import expression_failure, fail
-from tenuto.core.scope import scope_of
 from tenuto.core.terms import indexed_terms
 from tenuto.expr import ExpressionError, Undefined
 from tenuto.model.effects import OpenWait, TakeEvent
@@ -20,7 +19,7 @@ def listen(d: Deciding, key: NodeKey, config: More) -> None:
     """Have events matched from now on: what came before the loop appends nothing."""
     condition = d.plan.condition(config.event_condition)
     captures = tuple(condition.capture(d.scope(key))) if condition else ()
-    paths, values = indexed_terms(condition, captures, None)
+    paths, values = indexed_terms(condition, captures, d)
     d.order(
         OpenWait(
             node=key.node,
@@ -79,6 +78,6 @@ def _item(d: Deciding, key: NodeKey, report: EventMatched) -> JSON:
     config = d.plan.nodes[key.node].node.config
     assert isinstance(config, Loop)
     assert config.more is not None
-    scope = scope_of(d.plan, d.state, key, event=report.event.as_value())
+    scope = d.scope(key, event=report.event.as_value())
     value = d.plan.template(key.node, "more.item", config.more.item).render(scope)
     return None if isinstance(value, Undefined) else value

@@ -8,7 +8,7 @@ from datetime import datetime
 from msgspec import Struct
 
 from tenuto.core.plan import Plan
-from tenuto.expr import ExpressionError, compile_expression
+from tenuto.expr import CountedScope, ExpressionError, Steps, compile_expression
 from tenuto.model.durations import iso
 from tenuto.model.json import JSON
 from tenuto.model.slots import QueueRule
@@ -29,7 +29,7 @@ class Judged(Struct, frozen=True, kw_only=True):
     user: str = ""
 
     @property
-    def scope(self) -> Mapping[str, JSON]:
+    def roots(self) -> Mapping[str, JSON]:
         """The roots of the expression."""
         return {
             "ctx": {"input": self.input},
@@ -47,21 +47,23 @@ class Judged(Struct, frozen=True, kw_only=True):
         }
 
 
-def matching(rules: Iterable[QueueRule], judged: Judged, plan: Plan) -> list[QueueRule]:
+def matching(
+    rules: Iterable[QueueRule], judged: Judged, plan: Plan, steps: Steps
+) -> list[QueueRule]:
     """The rules that an instance matches; an expression that fails matches nothing."""
-    scope = judged.scope
-    return [rule for rule in rules if _holds(rule, scope, plan)]
+    roots = judged.roots
+    return [rule for rule in rules if _holds(rule, CountedScope(roots, steps), plan)]
 
 
-def matches(when: str, judged: Judged) -> bool:
+def matches(when: str, judged: Judged, steps: Steps) -> bool:
     """Whether an instance matches an expression."""
     try:
-        return compile_expression(when, roots=ROOTS).truthy(judged.scope)
+        return compile_expression(when, roots=ROOTS).truthy(CountedScope(judged.roots, steps))
     except ExpressionError:
         return False
 
 
-def _holds(rule: QueueRule, scope: Mapping[str, JSON], plan: Plan) -> bool:
+def _holds(rule: QueueRule, scope: CountedScope, plan: Plan) -> bool:
     try:
         return plan.expression(rule.when).truthy(scope)
     except ExpressionError:

@@ -14,6 +14,7 @@ from tenuto.core.deciding import Deciding, Rejection
 from tenuto.core.plan import Plan, PlannedNode
 from tenuto.core.state import InstanceState
 from tenuto.core.undo_plan import is_wanted, plan_undo
+from tenuto.expr import Steps
 from tenuto.model.entries import Entry, NodeCompleted, NodeSkipped
 from tenuto.model.failure import Failure, LastError
 from tenuto.model.graph import Terminate
@@ -76,7 +77,7 @@ def _undone(plan: Plan, earlier: InstanceState, ran_by: Plan) -> set[str]:
         undone = undoing.plan
     elif not earlier.status.is_final and is_wanted(ran_by, earlier):
         # Its end has begun: what it undoes is settled once nothing of it is open.
-        undone = plan_undo(ran_by, earlier).plan
+        undone = plan_undo(ran_by, earlier, Steps()).plan
     else:
         return set()
     found: set[str] = set()

@@ -11,7 +11,7 @@ from msgspec import UNSET as _UNSET
 
 from tenuto.core.plan import Plan
 from tenuto.core.state import InstanceState, Variable
-from tenuto.expr import UNDEFINED, Lazy, Undefined
+from tenuto.expr import UNDEFINED, CountedScope, Lazy, Steps as StepCount, Undefined
 from tenuto.model.durations import iso
 from tenuto.model.failure import Cancellation
 from tenuto.model.ids import NodeKey, around, index_of
@@ -242,11 +242,15 @@ def scope_of(
     state: InstanceState,
     key: NodeKey | None = None,
     *,
+    steps: StepCount,
     names: Mapping[str, JSON] | None = None,
     variables: Mapping[str, Variable] | None = None,
     event: Object | None = None,
-) -> dict[str, JSON | Lazy]:
-    """The roots of an expression of the node `key`; `names` are further ones in `ctx`."""
+) -> CountedScope:
+    """The roots of an expression of the node `key`; `names` are further ones in `ctx`.
+
+    What its expressions take is added to `steps`, and they share a budget.
+    """
     loop = None if key is None else plan.nodes[key.node].loop
     place = None if loop is None or key is None else NodeKey(loop, key.iteration)
     sight = Sight(plan, state, place, names or {})
@@ -255,12 +259,12 @@ def scope_of(
     scope = _roots(sight)
     if event is not None:
         scope["event"] = event
-    return scope
+    return CountedScope(scope, steps)
 
 
 def plain_scope(plan: Plan, state: InstanceState, key: NodeKey, roots: Iterable[str]) -> Object:
     """What expressions of the node `key` see under `roots`, as plain JSON: a copy of all of it."""
-    scope = scope_of(plan, state, key)
+    scope = scope_of(plan, state, key, steps=StepCount())
     return {name: _plain(scope[name]) for name in roots}
 
 
@@ -275,9 +279,11 @@ def _plain(value: JSON | Lazy) -> JSON:
     return found
 
 
-def scope_within(plan: Plan, state: InstanceState, place: NodeKey) -> dict[str, JSON | Lazy]:
+def scope_within(
+    plan: Plan, state: InstanceState, place: NodeKey, steps: StepCount
+) -> CountedScope:
     """The roots of an expression inside an iteration, given as its loop and its path."""
-    return _roots(Sight(plan, state, place, {}))
+    return CountedScope(_roots(Sight(plan, state, place, {})), steps)
 
 
 def _roots(sight: Sight) -> dict[str, JSON | Lazy]:

@@ -17,7 +17,7 @@ from tenuto.core.moments import Moments, UnknownCalendar
 from tenuto.core.plan import Plan
 from tenuto.core.queue_rules import Judged, matching
 from tenuto.core.state import InstanceState
-from tenuto.expr import ExpressionError, Undefined
+from tenuto.expr import CountedScope, ExpressionError, Steps, Undefined
 from tenuto.model.durations import iso
 from tenuto.model.effects import AskSlot, ReleaseSlot
 from tenuto.model.entries import StatusChanged, SystemSet
@@ -40,7 +40,9 @@ def slot_of(state: InstanceState) -> SlotRequest | None:
     return None if found is None else msgspec.convert(found, SlotRequest)
 
 
-def wanted(plan: Plan, policies: Policies, asked: Started) -> SlotRequest | Rejection | None:
+def wanted(
+    plan: Plan, policies: Policies, asked: Started, steps: Steps
+) -> SlotRequest | Rejection | None:
     """What a start asks for; None: no limit is in use."""
     options = plan.definition.options
     own = options.concurrency
@@ -56,7 +58,7 @@ def wanted(plan: Plan, policies: Policies, asked: Started) -> SlotRequest | Reje
     keys: dict[str, str] = {}
     for name, option in (("concurrency", own), ("debounce", debounce), ("rate", rate)):
         if option is not None:
-            key = key_of(plan, name, option.key, asked.input)
+            key = key_of(plan, name, option.key, asked.input, steps)
             if isinstance(key, Rejection):
                 return key
             keys[name] = key
@@ -76,10 +78,14 @@ def wanted(plan: Plan, policies: Policies, asked: Started) -> SlotRequest | Reje
     if rate is not None:
         paced = Paced(key=keys["rate"], limit=rate.limit, per=_ms(rate.per))
         request = replace(request, rate=paced)
-    return request if rules is None or not rules.rules else _ruled(request, rules, plan, asked)
+    if rules is None or not rules.rules:
+        return request
+    return _ruled(request, rules, plan, asked, steps)
 
 
-def _ruled(request: SlotRequest, rules: SlotRules, plan: Plan, asked: Started) -> SlotRequest:
+def _ruled(
+    request: SlotRequest, rules: SlotRules, plan: Plan, asked: Started, steps: Steps
+) -> SlotRequest:
     """What rules of the queue make of a request."""
     judged = Judged(
         workflow=asked.definition_id,
@@ -90,7 +96,7 @@ def _ruled(request: SlotRequest, rules: SlotRules, plan: Plan, asked: Started) -
         correlation_id=asked.correlation_id,
         user=request.user,
     )
-    for rule in matching(rules.rules, judged, plan):
+    for rule in matching(rules.rules, judged, plan, steps):
         request = replace(
             request,
             priority=request.priority if rule.priority is None else rule.priority,
@@ -99,12 +105,15 @@ def _ruled(request: SlotRequest, rules: SlotRules, plan: Plan, asked: Started) -
     return request
 
 
-def key_of(plan: Plan, option: str, template: str | None, input: JSON) -> str | Rejection:
+def key_of(
+    plan: Plan, option: str, template: str | None, input: JSON, steps: Steps
+) -> str | Rejection:
     """The value of `options.<option>.key` for an input; without a template all share one."""
     if template is None:
         return ""
     # Only the input exists yet, as for a deadline.
-    scope: Object = {"ctx": {"input": input}, "workflow": {"input": input}, "steps": {}}
+    roots: Object = {"ctx": {"input": input}, "workflow": {"input": input}, "steps": {}}
+    scope = CountedScope(roots, steps)
     place = f"options.{option}.key"
     try:
         value: JSON | Undefined = plan.template("", option, template).render(scope)

@@ -7,7 +7,7 @@ from msgspec import UNSET, Struct
 from tenuto.core.built_in import has_own_input
 from tenuto.core.deciding import Deciding
 from tenuto.core.scope import scope_of
-from tenuto.expr import CountedScope, ExpressionError, Undefined
+from tenuto.expr import ExpressionError, Undefined
 from tenuto.model.graph import Executed, SubWorkflow
 from tenuto.model.ids import NodeKey
 from tenuto.model.json import JSON
@@ -28,7 +28,7 @@ def render_input(d: Deciding, key: NodeKey, config: Executed | SubWorkflow) -> G
         return GivenInput(d.state.input)
     # What follows from the instance's own input does so also after its iteration is gone.
     seen_from = None if key.node in d.plan.fixed_inputs else key
-    scope = CountedScope(scope_of(d.plan, d.state, seen_from), d)
+    scope = scope_of(d.plan, d.state, seen_from, steps=d)
     value, secrets = d.plan.input_template(key.node, config).render_with_secrets(scope)
     return GivenInput(None if isinstance(value, Undefined) else value, secrets)
 

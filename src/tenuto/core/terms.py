@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tenuto.expr import SplitCondition, canonical, is_fixed
+from tenuto.expr import SplitCondition, Steps, canonical, is_fixed
 from tenuto.model.json import JSON
 
 _encode = msgspec.json.Encoder().encode
@@ -16,11 +16,15 @@ INDEXED_BYTES = 1_000
 
 
 def indexed_terms(
-    condition: SplitCondition | None, captures: Sequence[JSON], correlation_id: str | None = None
+    condition: SplitCondition | None,
+    captures: Sequence[JSON],
+    steps: Steps,
+    correlation_id: str | None = None,
 ) -> tuple[str, str]:
     """The terms of a condition, as an index has them: paths, and what they must equal.
 
-    A correlation id is one more of them, which an event has as `event.correlationId`.
+    A correlation id is one more of them, which an event has as `event.correlationId`. What it takes
+    to write values as text is added to `steps`.
     """
     paths: list[str] = []
     values: list[str] = []
@@ -29,18 +33,20 @@ def indexed_terms(
         paths.append("correlationId")
         values.append(canonical(correlation_id))
     if condition is not None and condition.term_paths:
-        terms = condition.term_values(list(captures)) or ()
+        terms = condition.term_values(list(captures), steps) or ()
         paths += condition.term_paths[: len(terms)]
         values += terms
     return _bounded(paths, values)
 
 
-def fixed_terms(condition: SplitCondition | None, captures: Sequence[JSON]) -> tuple[str, str]:
+def fixed_terms(
+    condition: SplitCondition | None, captures: Sequence[JSON], steps: Steps
+) -> tuple[str, str]:
     """Those of them whose other side never changes while the instance lives."""
     if condition is None:
         return "", ""
     fixed = condition.keeping(is_fixed(condition))
-    return indexed_terms(fixed, captures)
+    return indexed_terms(fixed, captures, steps)
 
 
 def _bounded(paths: Sequence[str], values: Sequence[str]) -> tuple[str, str]:

@@ -19,7 +19,7 @@ from tenuto.core.scope import cancellation_view, scope_of
 from tenuto.core.state import InstanceState, NodeState
 from tenuto.core.task_input import GivenInput
 from tenuto.core.view import state_of
-from tenuto.expr import Expression, ExpressionError, Rendered, Undefined
+from tenuto.expr import Expression, ExpressionError, Rendered, Steps, Undefined
 from tenuto.model.entries import PlannedUndo, SkippedUndo
 from tenuto.model.graph import CompensationStep
 from tenuto.model.ids import NodeKey
@@ -52,7 +52,7 @@ def has_undo(plan: Plan, state: InstanceState) -> bool:
     return plan.may_undo and any(True for _ in _undoable(plan, state))
 
 
-def plan_undo(plan: Plan, state: InstanceState) -> UndoPlan:
+def plan_undo(plan: Plan, state: InstanceState, steps: Steps) -> UndoPlan:
     """What would be undone now, and what not."""
     if not plan.may_undo:
         return UndoPlan()
@@ -65,7 +65,7 @@ def plan_undo(plan: Plan, state: InstanceState) -> UndoPlan:
         step = plan.undone_by.get(key.node)
         if step is None:
             name = key.node
-        elif _holds(plan, state, key, step):
+        elif _holds(plan, state, key, step, steps):
             name = step.step_id
         else:
             skipped.append(
@@ -83,29 +83,31 @@ def plan_undo(plan: Plan, state: InstanceState) -> UndoPlan:
     return UndoPlan(tuple(planned), tuple(skipped))
 
 
-def undo_input(plan: Plan, state: InstanceState, item: PlannedUndo) -> JSON:
+def undo_input(plan: Plan, state: InstanceState, item: PlannedUndo, steps: Steps) -> JSON:
     """What a compensation is given; a condition that cannot be worked out is raised here."""
-    return undo_given(plan, state, item).value
+    return undo_given(plan, state, item, steps).value
 
 
-def undo_given(plan: Plan, state: InstanceState, item: PlannedUndo) -> GivenInput:
+def undo_given(plan: Plan, state: InstanceState, item: PlannedUndo, steps: Steps) -> GivenInput:
     """The same, with the places in it where secrets belong."""
-    spelled_out = _spelled_out(plan, state, item)
+    spelled_out = _spelled_out(plan, state, item, steps)
     return GivenInput(default_input(plan, state, item)) if spelled_out is None else spelled_out
 
 
-def shown_input(plan: Plan, state: InstanceState, item: PlannedUndo) -> JSON:
+def shown_input(plan: Plan, state: InstanceState, item: PlannedUndo, steps: Steps) -> JSON:
     """The same for a list: a default input without the parts that all items share."""
-    spelled_out = _spelled_out(plan, state, item)
+    spelled_out = _spelled_out(plan, state, item, steps)
     return own_input(state, item) if spelled_out is None else spelled_out.value
 
 
-def _spelled_out(plan: Plan, state: InstanceState, item: PlannedUndo) -> GivenInput | None:
+def _spelled_out(
+    plan: Plan, state: InstanceState, item: PlannedUndo, steps: Steps
+) -> GivenInput | None:
     """The input that a compensation step says it needs; None: it does not say."""
     step = plan.undo_steps[item.step_id]
     if not step.has_input and step.condition is None:
         return None
-    scope = scope_of(plan, state.before_its_end(), item.undone)
+    scope = scope_of(plan, state.before_its_end(), item.undone, steps=steps)
     if step.condition is not None:
         plan.expression(step.condition).truthy(scope)
     if not step.has_input:
@@ -133,11 +135,14 @@ def _why_not(state: InstanceState, name: str) -> str:
     return TAKEN_OVER if node is not None and node.is_taken_over else NOT_COMPLETED
 
 
-def _holds(plan: Plan, state: InstanceState, key: NodeKey, step: CompensationStep) -> bool:
+def _holds(
+    plan: Plan, state: InstanceState, key: NodeKey, step: CompensationStep, steps: Steps
+) -> bool:
     if step.condition is None:
         return True
     try:
-        return plan.expression(step.condition).truthy(scope_of(plan, state, key))
+        scope = scope_of(plan, state, key, steps=steps)
+        return plan.expression(step.condition).truthy(scope)
     except ExpressionError:
         return True  # it fails at its turn, for people to see: nothing is left out in silence
 

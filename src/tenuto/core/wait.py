@@ -9,10 +9,9 @@ from tenuto.core.moments import Moments, UnknownCalendar
 from tenuto.core.outcome import complete, expression_failure, fail
 from tenuto.core.payload import mapped
 from tenuto.core.plan import Plan
-from tenuto.core.scope import scope_of
 from tenuto.core.state import Counted, attempt_of
 from tenuto.core.terms import indexed_terms
-from tenuto.expr import ExpressionError, Lazy, Undefined
+from tenuto.expr import CountedScope, ExpressionError, Undefined
 from tenuto.model.effects import CloseWait, OpenWait, TakeEvent
 from tenuto.model.entries import WaitArm, WaitOpened, WaitResolved
 from tenuto.model.events import Event
@@ -45,9 +44,10 @@ def begin(d: Deciding, key: NodeKey, config: EventWait) -> None:
     attempt = attempt_of(d.state, key)
     arms = arms_of(config)
     captured: list[tuple[JSON, ...]] = []
+    scope = d.scope(key)
     for arm in arms:
         condition = d.plan.condition(arm.event_condition)
-        captured.append(tuple(condition.capture(d.scope(key))) if condition else ())
+        captured.append(tuple(condition.capture(scope)) if condition else ())
     moments = Moments(d)
     try:
         correlation_id = correlation_id_of(d.plan, key, config, d.scope(key))
@@ -78,7 +78,7 @@ def begin(d: Deciding, key: NodeKey, config: EventWait) -> None:
     )
     for position, (arm, captures) in enumerate(zip(arms, captured, strict=True)):
         condition = d.plan.condition(arm.event_condition)
-        paths, values = indexed_terms(condition, captures, correlation_id)
+        paths, values = indexed_terms(condition, captures, d, correlation_id)
         d.order(
             OpenWait(
                 node=key.node,
@@ -225,12 +225,12 @@ def _mapped(d: Deciding, key: NodeKey, arm: Arm, event: Event) -> Object:
     return mapped(
         arm.event_payload_mapping or {},
         event,
-        lambda: scope_of(d.plan, d.state, key, event=event.as_value()),
+        lambda: d.scope(key, event=event.as_value()),
     )
 
 
 def correlation_id_of(
-    plan: Plan, key: NodeKey, config: EventWait, scope: dict[str, JSON | Lazy]
+    plan: Plan, key: NodeKey, config: EventWait, scope: CountedScope
 ) -> str | None:
     """What events have to belong to; None: to anything. ExpressionError where it has no value."""
     if config.correlation_id is None:

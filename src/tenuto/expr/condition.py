@@ -14,13 +14,13 @@ from typing import Any, Final, TypeGuard
 
 from tenuto.expr.bounds import FUEL, NODES_PER_STEP
 from tenuto.expr.cache import kept
-from tenuto.expr.capture import decoded, encoded
+from tenuto.expr.capture import decoded
 from tenuto.expr.coerce import truthy
 from tenuto.expr.errors import ExpressionError
 from tenuto.expr.evaluators import evaluator
 from tenuto.expr.expression import Expression, from_tree, paths_in
-from tenuto.expr.frame import Frame, Steps
-from tenuto.expr.index_text import LOOSE, canonical, event_term_values, loosely_canonical
+from tenuto.expr.frame import Frame, Meter, Steps
+from tenuto.expr.index_text import LOOSE, event_term_values, term_text
 from tenuto.expr.links import Evaluator
 from tenuto.expr.near_miss import Miss, Part, parts_of
 from tenuto.expr.parser import parse
@@ -82,14 +82,15 @@ class SplitCondition:
     def capture(self, scope: Mapping[str, Any]) -> list[dict[str, Any]]:
         """The instance's side as JSON. An error is kept too, and raised where it is used."""
         found: list[dict[str, Any]] = []
+        meter = Meter("condition")
         for expression in self.captures:
             try:
-                found.append(encoded(expression.set_aside(scope)))
+                found.append(expression.captured(scope, meter))
             except ExpressionError as error:
                 found.append({"e": error.message})
         return found
 
-    def term_values(self, captured: Sequence[Any]) -> tuple[str, ...] | None:
+    def term_values(self, captured: Sequence[Any], steps: Steps) -> tuple[str, ...] | None:
         """The instance's side of the terms; None if one has no value that can be indexed."""
         found: list[str] = []
         for term in self.terms:
@@ -103,7 +104,7 @@ class SplitCondition:
                 return None
             if value is UNDEFINED:
                 return None
-            found.append(loosely_canonical(value) if term.is_loose else canonical(value))
+            found.append(term_text(value, steps, is_loose=term.is_loose))
         return tuple(found)
 
     def keeping(self, captures: Sequence[bool]) -> SplitCondition:
@@ -113,13 +114,11 @@ class SplitCondition:
         )
         return replace(self, terms=tuple(kept))
 
-    def event_values(self, event: Mapping[str, Any]) -> tuple[str, ...]:
+    def event_values(self, event: Mapping[str, Any], steps: Steps) -> tuple[str, ...]:
         """The event's side of the same terms."""
-        return event_term_values(event, self.term_paths)
+        return event_term_values(event, self.term_paths, steps)
 
-    def matches(
-        self, event: Mapping[str, Any], captured: Sequence[Any], steps: Steps | None = None
-    ) -> bool:
+    def matches(self, event: Mapping[str, Any], captured: Sequence[Any], steps: Steps) -> bool:
         """Whether the condition holds, with the captures in their places; `steps` are counted."""
         frame = self._frame(event, captured)
         try:
@@ -128,21 +127,26 @@ class SplitCondition:
             error.within(self.source)
             raise
         finally:
-            if steps is not None:
-                steps.taken += FUEL - max(frame.fuel, 0)
+            steps.taken += frame.taken
 
-    def misses(self, event: Mapping[str, Any], captured: Sequence[Any]) -> list[Miss]:
-        """The parts of the condition that this event fails; none when it matches."""
-        found = (part.miss(self._frame(event, captured)) for part in self._parts)
-        return [miss for miss in found if miss is not None]
+    def misses(self, event: Mapping[str, Any], captured: Sequence[Any], steps: Steps) -> list[Miss]:
+        """The parts of the condition that this event fails, counted; none when it matches."""
+        found: list[Miss] = []
+        for part in self._parts:
+            frame = self._frame(event, captured)
+            miss = part.miss(frame)
+            steps.taken += frame.taken
+            if miss is not None:
+                found.append(miss)
+        return found
 
-    def relates(self, event: Mapping[str, Any], captured: Sequence[Any]) -> bool:
+    def relates(self, event: Mapping[str, Any], captured: Sequence[Any], steps: Steps) -> bool:
         """Whether the event has a value of the instance where the condition compares the two."""
-        values = self.term_values(captured) or ()
+        values = self.term_values(captured, steps) or ()
         return any(
             mine == theirs and term.capture != _LITERAL_SIDE
             for term, mine, theirs in zip(
-                self.terms, values, self.event_values(event), strict=False
+                self.terms, values, self.event_values(event, steps), strict=False
             )
         )
 

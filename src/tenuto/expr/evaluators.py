@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from tenuto.expr.arithmetic import negate
 from tenuto.expr.bounds import NODES_PER_STEP
-from tenuto.expr.capture import decoded
+from tenuto.expr.capture import captured_in
 from tenuto.expr.coerce import description, to_number, to_text, truthy, type_of
 from tenuto.expr.errors import ExpressionError
 from tenuto.expr.frame import Frame
@@ -68,7 +68,7 @@ def _local(node: Local) -> Evaluator:
 
 def _captured(node: Captured) -> Evaluator:
     index = node.index
-    return lambda frame: decoded(frame.captured[index])
+    return lambda frame: captured_in(frame, index)
 
 
 # Links

@@ -8,15 +8,16 @@ from typing import Any
 
 from tenuto.expr.bounds import FUEL, NODES_PER_STEP
 from tenuto.expr.cache import kept
+from tenuto.expr.capture import encoded
 from tenuto.expr.coerce import truthy
 from tenuto.expr.errors import ExpressionError
 from tenuto.expr.evaluators import evaluator
 from tenuto.expr.frame import Frame, Meter
 from tenuto.expr.links import Evaluator
 from tenuto.expr.parser import parse
-from tenuto.expr.results import leave_measured, set_aside
+from tenuto.expr.results import leave, set_aside
 from tenuto.expr.syntax import ALL_ROOTS, AnyNode, Member, Node, Path, as_path, children
-from tenuto.expr.values import Operand, Undefined, Value
+from tenuto.expr.values import Undefined, Value
 from tenuto.model.pauses import between_parts
 
 
@@ -37,8 +38,8 @@ class Expression:
         """The value as JSON, or UNDEFINED."""
         frame = Frame(scope, self._slots, self._fuel)
         try:
-            value, _, values = leave_measured(self._evaluate(frame))
-            frame.settle(values)
+            value, size = leave(frame, self._evaluate(frame))
+            frame.settle(size)
         except ExpressionError as error:
             frame.fail()
             error.within(self.source)
@@ -49,9 +50,9 @@ class Expression:
         """The value as JSON, or UNDEFINED, at the cost of the template that it is part of."""
         frame = Frame(scope, self._slots, self._fuel)
         try:
-            value, size, values = leave_measured(self._evaluate(frame))
+            value, size = leave(frame, self._evaluate(frame))
             meter.pay(FUEL - frame.fuel, size)
-            frame.settle(values)
+            frame.settle(size)
         except ExpressionError as error:
             frame.fail()
             error.within(self.source)
@@ -70,13 +71,22 @@ class Expression:
             error.within(self.source)
             raise
 
-    def set_aside(self, scope: Mapping[str, Any]) -> Operand:
-        """The value for use in another expression later: it may still hold undefined or NaN."""
+    def captured(self, scope: Mapping[str, Any], meter: Meter) -> dict[str, Any]:
+        """The value for use in another expression later, at the cost of what it is part of.
+
+        As JSON, with the places where it holds undefined or NaN.
+        """
+        frame = Frame(scope, self._slots, self._fuel)
         try:
-            return set_aside(self._evaluate(Frame(scope, self._slots, self._fuel)))
+            aside = set_aside(frame, self._evaluate(frame))
+            found = encoded(frame, aside.value, aside.plain)
+            meter.pay(FUEL - frame.fuel, aside.size)
+            frame.settle(aside.size)
         except ExpressionError as error:
+            frame.fail()
             error.within(self.source)
             raise
+        return found
 
 
 def compile_expression(source: str, *, roots: frozenset[str] = ALL_ROOTS) -> Expression:

@@ -15,9 +15,10 @@ NOTHING_CAPTURED: tuple[Any, ...] = ()
 class Meter:
     """What the expressions of one template may still take together."""
 
-    __slots__ = ("_fuel", "_room")
+    __slots__ = ("_fuel", "_of", "_room")
 
-    def __init__(self) -> None:
+    def __init__(self, of: str = "template") -> None:
+        self._of = of
         self._fuel = TEMPLATE_FUEL
         self._room = TEMPLATE_BYTES
 
@@ -26,9 +27,9 @@ class Meter:
         self._fuel -= steps
         self._room -= size
         if self._fuel < 0:
-            raise ExpressionError(f"the template needs more than {TEMPLATE_FUEL:,} steps")
+            raise ExpressionError(f"the {self._of} needs more than {TEMPLATE_FUEL:,} steps")
         if self._room < 0:
-            raise ExpressionError(f"the template gives more than {TEMPLATE_BYTES:,} bytes")
+            raise ExpressionError(f"the {self._of} gives more than {TEMPLATE_BYTES:,} bytes")
 
 
 class Steps:
@@ -43,32 +44,38 @@ class Steps:
 class CountedScope(dict[str, Any]):
     """A scope whose expressions share a budget, as those of a template do."""
 
-    __slots__ = ("_fuel", "_steps")
+    __slots__ = ("_fuel", "_room", "_steps")
 
     def __init__(self, roots: Mapping[str, Any], steps: Steps) -> None:
         """What is taken is added to `steps`, too."""
         super().__init__(roots)
         self._fuel = TEMPLATE_FUEL
+        self._room = TEMPLATE_BYTES
         self._steps = steps
 
     def count(self, steps: int) -> None:
-        """Count what an evaluation took that has failed."""
+        """Count what was taken without a result, and what costs time and no fuel."""
         self._steps.taken += steps
 
-    def pay(self, steps: int, values: int) -> None:
+    def pay(self, steps: int, values: int, size: int) -> None:
         """Count what an evaluation took; the values of its result take time, and no fuel."""
         self._steps.taken += steps + values
         self._fuel -= steps
+        self._room -= size
         if self._fuel < 0:
             raise ExpressionError(
                 f"the expressions of one step need more than {TEMPLATE_FUEL:,} steps"
+            )
+        if self._room < 0:
+            raise ExpressionError(
+                f"the expressions of one step give more than {TEMPLATE_BYTES:,} bytes"
             )
 
 
 class Frame:
     """Mutable on purpose and private to one evaluation: a counter that everything pays into."""
 
-    __slots__ = ("captured", "fuel", "scope", "slots")
+    __slots__ = ("captured", "fuel", "scope", "slots", "values")
 
     def __init__(
         self,
@@ -81,6 +88,8 @@ class Frame:
         self.fuel = fuel
         self.slots: list[Operand] = [None] * slots
         self.captured = captured
+        self.values = 0
+        """Items and fields of the result that were looked at: that takes time, and no fuel."""
 
     def pay(self, steps: int) -> None:
         """Use up `steps` of the fuel."""
@@ -88,16 +97,22 @@ class Frame:
         if self.fuel < 0:
             raise ExpressionError(f"the expression needs more than {FUEL:,} steps")
 
-    def settle(self, values: int = 0) -> None:
-        """Count what was taken where the scope counts, and the values of the result."""
+    @property
+    def taken(self) -> int:
+        """The steps that were taken, those of the result among them."""
+        return FUEL - max(self.fuel, 0) + self.values
+
+    def settle(self, size: int = 0) -> None:
+        """Count what was taken where the scope counts, and the bytes of the result."""
         if type(self.scope) is CountedScope:
-            taken, self.fuel = FUEL - max(self.fuel, 0), FUEL
-            self.scope.pay(taken, values)
+            taken, values = FUEL - max(self.fuel, 0), self.values
+            self.fuel, self.values = FUEL, 0
+            self.scope.pay(taken, values, size)
 
     def fail(self) -> None:
         """Count what was taken in vain: it took as long."""
         if type(self.scope) is CountedScope:
-            self.scope.count(FUEL - max(self.fuel, 0))
+            self.scope.count(self.taken)
 
     def pay_text(self, characters: int) -> None:
         """Use up what reading or building so many characters costs. Pay before building."""

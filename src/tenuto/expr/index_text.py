@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Any, Final
 
+from tenuto.expr.bounds import CHARACTERS_PER_STEP
 from tenuto.expr.coerce import is_object, to_text
 from tenuto.expr.errors import ExpressionError
-from tenuto.expr.frame import Frame
+from tenuto.expr.frame import Frame, Steps
 from tenuto.expr.library.json_text import quoted
 from tenuto.expr.members import member
 from tenuto.expr.numerals import comparable_number
@@ -42,14 +43,24 @@ def canonical(value: Operand) -> str:
     return "undefined" if value is UNDEFINED else _OBJECT
 
 
-def loosely_canonical(value: Operand) -> str:
+def term_text(value: Operand, steps: Steps, *, is_loose: bool) -> str:
+    """The text of a value in a term; what writing it takes is added to `steps`."""
+    if type(value) is str:
+        steps.taken += len(value) // CHARACTERS_PER_STEP
+    return _loosely_canonical(value, steps) if is_loose else canonical(value)
+
+
+def _loosely_canonical(value: Operand, steps: Steps) -> str:
     """The text of a value under `==`: all that JavaScript converts into one another share one."""
     if is_object(value):
+        frame = Frame({})
         try:
-            value = to_text(Frame({}), value)
+            value = to_text(frame, value)
         except ExpressionError:
             # The comparison fails in the same way, so that nothing can match.
             return _ERROR
+        finally:
+            steps.taken += frame.taken
     if value is None or type(value) is Undefined:
         return "null"
     if type(value) is bool:
@@ -70,12 +81,14 @@ def _is_whole(value: float) -> bool:
     return type(value) is int or float(value).is_integer()
 
 
-def event_term_values(event: Mapping[str, Any], term_paths: Sequence[str]) -> tuple[str, ...]:
+def event_term_values(
+    event: Mapping[str, Any], term_paths: Sequence[str], steps: Steps
+) -> tuple[str, ...]:
     """The event's side of the terms of which only the paths are known."""
-    return tuple(_event_text(event, path) for path in term_paths)
+    return tuple(_event_text(event, path, steps) for path in term_paths)
 
 
-def _event_text(event: Mapping[str, Any], term_path: str) -> str:
+def _event_text(event: Mapping[str, Any], term_path: str, steps: Steps) -> str:
     names = term_path.removesuffix(LOOSE)
     value: Operand = dict(event) if type(event) is not dict else event
     frame = Frame({})
@@ -84,4 +97,4 @@ def _event_text(event: Mapping[str, Any], term_path: str) -> str:
             value = member(frame, value, name)
     except ExpressionError:
         return _ERROR
-    return loosely_canonical(value) if term_path.endswith(LOOSE) else canonical(value)
+    return term_text(value, steps, is_loose=term_path.endswith(LOOSE))

@@ -46,16 +46,16 @@ class Part:
             left, right = self._sides
             return Miss(
                 self.source,
-                _shown(left(frame)),
-                _shown(right(frame)),
+                _shown(frame, left(frame)),
+                _shown(frame, right(frame)),
                 operator=self._operator,
             )
         except ExpressionError as error:
             return Miss(self.source, error=error.message)
 
 
-def _shown(side: Operand) -> Value:
-    value = leave(side)
+def _shown(frame: Frame, side: Operand) -> Value:
+    value, _ = leave(frame, side)
     return None if isinstance(value, Undefined) else value
 
 

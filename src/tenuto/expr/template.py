@@ -233,6 +233,8 @@ def _as_text(expression: Expression, scope: Scope, meter: Meter) -> str:
     except ExpressionError as error:
         error.within(expression.source)
         raise
+    finally:
+        frame.fail()  # it takes as long, and no fuel: the bound is that of the text
     raise ExpressionError(
         "a template within text is undefined; write `?? ''` if it may be missing",
         source=expression.source,

@@ -12,7 +12,7 @@ from tenuto.core.queue_rules import ROOTS, Judged, matches
 from tenuto.definition.report import did_you_mean
 from tenuto.engine.engine import Engine
 from tenuto.engine.limits.rule_application import PAGE
-from tenuto.expr import ExpressionSyntaxError, compile_expression
+from tenuto.expr import ExpressionSyntaxError, Steps, compile_expression
 from tenuto.model.errors import Conflict, InvalidInput, NotFound, Problem
 from tenuto.model.json import JSON, Object
 from tenuto.store.parts.instances import InstanceQuery
@@ -37,7 +37,7 @@ MOST_NEWEST = 100
 _AT_ONCE = 10
 _NARROW = "Narrow the expression, or confirm the rule: `confirm: true`, or `--yes`."
 _NOBODY = Judged(workflow="", version=1, input=None)
-_SCOPE = _NOBODY.scope
+_SCOPE = _NOBODY.roots
 
 
 class _Counted(NamedTuple):
@@ -183,7 +183,7 @@ def _problems(when: object, priority: object, note: object, *, hold: object) -> 
         advice = "Write one such as `ctx.input.tier === 'gold'` or `workflow.id === 'order'`."
         try:
             found += _of_names(compile_expression(when, roots=ROOTS).paths)
-            if _is_constant(when) and not matches(when, _NOBODY):
+            if _is_constant(when) and not matches(when, _NOBODY, Steps()):
                 wrong("$.when", "it is true for no instance: the rule does nothing", advice)
         except ExpressionSyntaxError as error:
             message = f"{error.message} (at character {error.position + 1})"

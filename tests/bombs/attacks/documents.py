@@ -52,6 +52,20 @@ def _costly() -> list[Ask]:
     return [Ask("PUT", "/workflows/costly", {"id": "costly", "steps": [step]})]
 
 
+def _doubled() -> list[Ask]:
+    """Iterations that fail, each with a value of 2^60 items that sixty steps make."""
+    doubled = "{{ctx.input.list.reduce((a, b) => [a, a], [1])}}"
+    loop: Object = {
+        "stepId": "l",
+        "type": "LOOP",
+        "source": "{{ctx.input.list}}",
+        "onItemError": "continue",
+        "transitions": {"loop": "b"},
+    }
+    body: Object = {"stepId": "b", "type": "SET", "values": {"x": doubled}}
+    return [Ask("PUT", "/workflows/doubled", {"id": "doubled", "steps": [loop, body]})]
+
+
 def _values() -> Iterator[Ask]:
     for bomb in VALUES:
         value = bomb.make()
@@ -71,6 +85,14 @@ DOCUMENTS: tuple[Attack, ...] = (
         ),
         TOO_LARGE,
         before=_costly,
+    ),
+    Attack(
+        "doubled-lists",
+        lambda: (
+            [Ask("POST", "/workflows/doubled/start", {"input": {"list": list(range(60))}})] * 20
+        ),
+        TOO_LARGE,
+        before=_doubled,
     ),
     Attack(
         "values",

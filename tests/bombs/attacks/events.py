@@ -49,6 +49,21 @@ def _listeners() -> Iterator[Ask]:
         yield Ask("POST", "/webhooks", body)
 
 
+_DOUBLED = "event.payload.list.reduce((a, b) => [a, a], 1)"
+"""Sixty steps make a value of 2^60 items, which is to be compared, shown or taken over."""
+_SIXTY: JSON = {"list": list(range(60))}
+
+
+def _mapping() -> Ask:
+    step: Object = {
+        "stepId": "w",
+        "type": "EVENT_WAIT",
+        "eventPattern": "a.b",
+        "eventPayloadMapping": {"x": f"{{{{{_DOUBLED}}}}}"},
+    }
+    return Ask("PUT", "/workflows/waiting", {"id": "waiting", "steps": [step]})
+
+
 EVENTS: tuple[Attack, ...] = (
     Attack(
         "waits-with-costly-conditions",
@@ -61,6 +76,23 @@ EVENTS: tuple[Attack, ...] = (
         lambda: [*_starts(2), _event("a.b", {})],
         BUSY,
         before=lambda: [_waiting(None)],
+        at_once=1,
+    ),
+    Attack(
+        "doubled-lists-in-conditions",
+        lambda: [Ask("POST", "/events?dryRun=true", {"pattern": "a.b", "payload": _SIXTY})] * 20,
+        BUSY,
+        before=lambda: [
+            _waiting(f"{_DOUBLED} == workflow.input.number"),
+            *_starts(1),
+            Ask("POST", "/events", [{"pattern": "a.b", "payload": _SIXTY}] * 100),
+        ],
+    ),
+    Attack(
+        "doubled-lists-in-mappings",
+        lambda: [*_starts(1), _event("a.b", _SIXTY)],
+        BUSY,
+        before=lambda: [_mapping()],
         at_once=1,
     ),
     Attack("arrays-of-events", lambda: [_events("no.one.waits")] * 4, BUSY),

@@ -7,9 +7,10 @@ from datetime import datetime
 import msgspec
 
 from tenuto.core.terms import indexed_terms
-from tenuto.expr import split_condition
+from tenuto.expr import CountedScope, Steps, split_condition
 from tenuto.model.graph import Definition
 from tenuto.model.json import JSON
+from tenuto.model.pauses import between_parts
 from tenuto.store.parts.waits import WaitRow
 
 _encode = msgspec.json.Encoder().encode
@@ -18,11 +19,14 @@ _encode = msgspec.json.Encoder().encode
 def trigger_rows(definition: Definition, tenant: str, now: datetime) -> list[WaitRow]:
     """How a definition's triggers stand among the waits; the store adds the version."""
     rows: list[WaitRow] = []
+    steps = Steps()
     for position, trigger in enumerate(definition.triggers):
         condition = trigger.event_condition
         split = None if condition is None else split_condition(condition)
-        captures: list[JSON] = [] if split is None else list(split.capture({}))
-        term_paths, term_values = indexed_terms(split, captures)
+        scope = CountedScope({}, steps)
+        captures: list[JSON] = [] if split is None else list(split.capture(scope))
+        term_paths, term_values = indexed_terms(split, captures, steps)
+        between_parts()
         rows.append(
             WaitRow(
                 instance_id="",

@@ -54,8 +54,9 @@ class Inspector:
 
     def __init__(self, store: Store, loader: Loader, triggers: Triggers, clock: Clock) -> None:
         self._store = store
-        self._recipients = Recipients(WaitFinder(store, Slices(clock)), triggers, clock)
-        self._near = NearMisses(store, loader, clock)
+        slices = Slices(clock)
+        self._recipients = Recipients(WaitFinder(store, slices), triggers, clock)
+        self._near = NearMisses(store, loader, clock, slices)
 
     async def near_events(self, held: Held) -> NearEvents:
         """The events that the open waits of an instance did not take."""

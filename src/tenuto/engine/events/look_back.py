@@ -20,11 +20,10 @@ from tenuto.engine.batcher import Batcher
 from tenuto.engine.bounds import DEFAULT_BOUNDS
 from tenuto.engine.events.look_back_index import first_matches, indexed_terms
 from tenuto.engine.events.recipients import place_of
-from tenuto.engine.events.slices import STEPS, Slices
+from tenuto.engine.events.slices import Slices
 from tenuto.engine.events.wait_finder import is_fit
 from tenuto.engine.turns.intake import Intake
 from tenuto.engine.turns.requests import Answer, Request
-from tenuto.expr import Steps
 from tenuto.model.events import Event
 from tenuto.model.inputs import EventMatched
 from tenuto.ports import CLOSE_ENOUGH
@@ -85,15 +84,20 @@ class LookBack:
     async def _of(self, arms: Sequence[WaitRow]) -> bool:
         wait = arms[0]
         intake = self._intake_of(wait.instance_id)
-        steps = Steps()
         async for event in self._past_events(arms):
-            arm = next((each for each in arms if is_fit(each, event, steps)), None)
-            if steps.taken >= STEPS:
-                await self._slices.after(steps, wait.tenant)
+            arm = await self._first_fit(arms, event)
             if arm is not None and await self._offer(intake, arm, event):
                 return True
         await intake.looked_back(LookedBack(*place_of(wait), wait.attempt))
         return False
+
+    async def _first_fit(self, arms: Sequence[WaitRow], event: Event) -> WaitRow | None:
+        """The first listed arm that an event matches."""
+        for arm in arms:
+            await self._slices.turn(arm.tenant)
+            if is_fit(arm, event, self._slices.steps):
+                return arm
+        return None
 
     async def _past_events(self, arms: Sequence[WaitRow]) -> AsyncIterator[Event]:
         """The events of the inbox that any arm may take, in the store's order."""

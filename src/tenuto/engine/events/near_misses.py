@@ -14,18 +14,19 @@ import msgspec
 
 from tenuto.core.scope import scope_of
 from tenuto.engine.events.recipients import key_of, place_of
-from tenuto.engine.events.wait_finder import term_of
+from tenuto.engine.events.slices import Slices
+from tenuto.engine.events.wait_finder import BYTES_PER_STEP, STEPS_OF_A_WAIT, term_of
 from tenuto.engine.turns.held import Held
 from tenuto.engine.turns.loader import Loader
 from tenuto.events import fits
-from tenuto.expr import ExpressionError, Miss, split_condition
+from tenuto.expr import ExpressionError, Miss, SplitCondition, Steps, split_condition
 from tenuto.model.durations import iso
 from tenuto.model.errors import TenutoError
 from tenuto.model.events import Event
 from tenuto.model.json import JSON
 from tenuto.ports import Clock
 from tenuto.store.parts.inbox import InboxEvent
-from tenuto.store.parts.waits import WaitKey, WaitRow
+from tenuto.store.parts.waits import WaitKey, WaitRow, WaitTerm
 from tenuto.store.protocol import Store
 
 WITHIN = timedelta(hours=24)
@@ -37,6 +38,8 @@ MOST_WAITS = 100
 """The most waits and triggers that are compared with an event, and the most that are shown of one
 instance."""
 _SINCE = "event.receivedAt >= since"
+MOST_STEPS = 500_000
+"""The most steps of the conditions for one answer; what follows is not compared."""
 MOST_NEAR = 20
 """The most near misses that are shown, the nearest ones."""
 
@@ -58,10 +61,11 @@ class NearWait(NamedTuple):
 class NearMisses:
     """Reads the inbox and the open waits."""
 
-    def __init__(self, store: Store, loader: Loader, clock: Clock) -> None:
+    def __init__(self, store: Store, loader: Loader, clock: Clock, slices: Slices) -> None:
         self._store = store
         self._loader = loader
         self._clock = clock
+        self._slices = slices
 
     async def of_waits(
         self, tenant: str, waits: Sequence[WaitRow], created_at: datetime
@@ -73,34 +77,48 @@ class NearMisses:
             for pattern in dict.fromkeys(wait.pattern for wait in shown)
         }
         found: dict[WaitKey, list[NearEvent]] = {}
+        work = _Work(self._slices, tenant)
         for wait in shown:
-            # If no part failed it is on its way, or another wait of the instance took it.
-            near = (
-                NearEvent(each.event, failed)
-                for each in events[wait.pattern]
-                if (failed := _failed(wait, each.number, each.event))
-                and _is_near(wait, each, failed, created_at)
-            )
+            compared = _Compared(wait, work.steps)
+            near: list[NearEvent] = []
+            rest: list[NearEvent] = []
+            for each in events[wait.pattern]:
+                if work.is_over:
+                    rest = [NearEvent(each.event, [_not_compared(wait)])]
+                    break
+                # If no part failed it is on its way, or another wait of the instance took it.
+                failed = compared.failed(each.number, each.event)
+                if failed and _is_near(compared, each, failed, created_at):
+                    near.append(NearEvent(each.event, failed))
+                await work.turn()
             # Those with as many failed parts stay in their order: the newest first.
-            found[key_of(wait)] = sorted(near, key=lambda each: len(each.failed))[:MOST_NEAR]
-            await self._clock.sleep(0)  # yield to other tasks: each wait has a hundred conditions
+            nearest = sorted(near, key=lambda each: len(each.failed))
+            found[key_of(wait)] = nearest[: MOST_NEAR - len(rest)] + rest
         return found
 
     async def of_event(
         self, number: int | None, event: Event, reached: Collection[tuple[str, str, str]]
     ) -> list[NearWait]:
         """The near misses of an event, the nearest first, without the places that it reached."""
-        waits = [wait for wait in await self._around(event) if place_of(wait) not in reached]
+        work = _Work(self._slices, event.tenant)
+        around = await self._around(event, work)
+        waits = [wait for wait in around if place_of(wait) not in reached]
         states = await self._states(waits)
         missed: list[NearWait] = []
+        rest: list[NearWait] = []
         for wait in waits:
             if _is_read_late(wait) and wait.instance_id not in states:
                 continue
-            near = NearWait(wait, _failed(wait, number, event, states))
+            if work.is_over:
+                rest = [NearWait(wait, [_not_compared(wait)])]
+                break
+            compared = _Compared(wait, work.steps, states)
+            near = NearWait(wait, compared.failed(number, event))
             if near.failed:
                 missed.append(near)
-            await self._clock.sleep(0)  # yield to other tasks: each part is evaluated by itself
-        return sorted(missed, key=lambda each: (len(each.failed), key_of(each.wait)))[:MOST_NEAR]
+            await work.turn()
+        nearest = sorted(missed, key=lambda each: (len(each.failed), key_of(each.wait)))
+        return nearest[: MOST_NEAR - len(rest)] + rest
 
     async def _recent(self, tenant: str, pattern: str) -> list[InboxEvent]:
         since, seen = self._clock.now() - WITHIN, self._store.seen_by(tenant)
@@ -109,15 +127,16 @@ class NearMisses:
         latest = await seen.inbox.latest(tenant, None, since, limit=MOST_READ)
         return [each for each in latest if fits(pattern, each.event.pattern)][:MOST_EVENTS]
 
-    async def _around(self, event: Event) -> list[WaitRow]:
+    async def _around(self, event: Event, work: _Work) -> list[WaitRow]:
         """Waits that compare values of the event, then others of its pattern."""
         tenant = event.tenant
         seen = self._store.seen_by(tenant)
-        terms = [
-            term_of(term, event)
-            for term in await seen.waits.terms(tenant, event.pattern)
-            if fits(term.pattern, event.pattern)
-        ][:MOST_WAITS]
+        known = await seen.waits.terms(tenant, event.pattern)
+        fitting = [term for term in known if fits(term.pattern, event.pattern)][:MOST_WAITS]
+        terms: list[WaitTerm] = []
+        for term in fitting:
+            terms.append(term_of(term, event, work.steps))
+            await work.turn()
         if not terms:
             return []
         same = await seen.waits.matching(tenant, terms, limit=MOST_WAITS)
@@ -136,7 +155,7 @@ class NearMisses:
 
 
 def _is_near(
-    wait: WaitRow, found: InboxEvent, failed: Sequence[Miss], created_at: datetime
+    compared: _Compared, found: InboxEvent, failed: Sequence[Miss], created_at: datetime
 ) -> bool:
     """Whether an event that a wait did not take may have been meant for it.
 
@@ -144,6 +163,7 @@ def _is_near(
     near if it names this instance too, or a part of the condition cannot be evaluated: another
     order's payment is not.
     """
+    wait = compared.wait
     if found.event.received_at < min(created_at, wait.since):
         return [each.expression for each in failed] == [_SINCE]
     is_taken = found.resumed or found.cancelled or found.started
@@ -153,49 +173,96 @@ def _is_near(
         return True
     if wait.condition is None or not wait.captures:
         return False
-    captured = msgspec.json.decode(wait.captures)
-    return split_condition(wait.condition).relates(found.event.as_value(), captured)
+    return compared.relates(wait.condition, found.event)
 
 
 def _is_read_late(wait: WaitRow) -> bool:
     return wait.condition is not None and not wait.captures
 
 
-def _failed(
-    wait: WaitRow, number: int | None, event: Event, states: Mapping[str, Held] | None = None
-) -> list[Miss]:
-    """Why a wait did not take an event: correlation, condition, or an event that came early."""
-    failed: list[Miss] = []
-    expected = wait.correlation_id
-    if expected is not None and expected != event.correlation_id:
-        source = "event.correlationId === correlationId"
-        failed.append(Miss(source, event.correlation_id, expected, operator="==="))
-    if wait.condition is not None:
-        failed += _false_parts(wait, wait.condition, event, states or {})
-    looks_back = not wait.is_trigger and not wait.is_cancellation
-    since = wait.since if looks_back else wait.opened_at
-    came_first = number is not None and number <= wait.follows
-    if came_first and not (looks_back and since <= event.received_at):
-        received = iso(event.received_at)
-        failed.append(Miss(_SINCE, received, iso(since), operator=">="))
-    return failed
+class _Work:
+    """Cuts the comparisons for one answer into slices, and ends them at a budget."""
+
+    def __init__(self, slices: Slices, tenant: str) -> None:
+        self.steps = Steps()
+        self._slices = slices
+        self._tenant = tenant
+        self._told = 0
+
+    @property
+    def is_over(self) -> bool:
+        return self.steps.taken >= MOST_STEPS
+
+    async def turn(self) -> None:
+        """Begin another slice, where one is done."""
+        self._slices.steps.taken += self.steps.taken - self._told
+        self._told = self.steps.taken
+        await self._slices.turn(self._tenant)
 
 
-def _false_parts(
-    wait: WaitRow, source: str, event: Event, states: Mapping[str, Held]
-) -> list[Miss]:
-    condition = split_condition(source)
-    captured: list[JSON]
-    if wait.captures:
-        captured = msgspec.json.decode(wait.captures)
-    else:
-        held = states[wait.instance_id]
-        captured = list(condition.capture(scope_of(held.plan, held.state)))
-    value = event.as_value()
-    try:
-        if condition.matches(value, captured):
-            return []
-    except ExpressionError as error:
-        # A part may be evaluated where the whole condition exceeded a limit.
-        return condition.misses(value, captured) or [Miss(source, error=error.message)]
-    return condition.misses(value, captured)
+class _Compared:
+    """A wait whose condition is compared with events; what that takes is counted."""
+
+    def __init__(
+        self, wait: WaitRow, steps: Steps, states: Mapping[str, Held] | None = None
+    ) -> None:
+        self.wait = wait
+        self._steps = steps
+        self._states = states or {}
+        self._captured: list[JSON] | None = None
+
+    def failed(self, number: int | None, event: Event) -> list[Miss]:
+        """Why a wait did not take an event: correlation, condition, or an event that came early."""
+        wait = self.wait
+        self._steps.taken += STEPS_OF_A_WAIT
+        failed: list[Miss] = []
+        expected = wait.correlation_id
+        if expected is not None and expected != event.correlation_id:
+            source = "event.correlationId === correlationId"
+            failed.append(Miss(source, event.correlation_id, expected, operator="==="))
+        if wait.condition is not None:
+            failed += self._false_parts(wait.condition, event)
+        looks_back = not wait.is_trigger and not wait.is_cancellation
+        since = wait.since if looks_back else wait.opened_at
+        came_first = number is not None and number <= wait.follows
+        if came_first and not (looks_back and since <= event.received_at):
+            received = iso(event.received_at)
+            failed.append(Miss(_SINCE, received, iso(since), operator=">="))
+        return failed
+
+    def relates(self, source: str, event: Event) -> bool:
+        """Whether an event has a value of the instance where the condition compares the two."""
+        condition = split_condition(source)
+        return condition.relates(event.as_value(), self._captures(condition), self._steps)
+
+    def _false_parts(self, source: str, event: Event) -> list[Miss]:
+        condition, steps = split_condition(source), self._steps
+        captured = self._captures(condition)
+        value = event.as_value()
+        try:
+            if condition.matches(value, captured, steps):
+                return []
+        except ExpressionError as error:
+            # A part may be evaluated where the whole condition exceeded a limit.
+            misses = condition.misses(value, captured, steps)
+            return misses or [Miss(source, error=error.message)]
+        return condition.misses(value, captured, steps)
+
+    def _captures(self, condition: SplitCondition) -> list[JSON]:
+        """The instance's side, read once for all events."""
+        if self._captured is None:
+            wait, steps = self.wait, self._steps
+            if wait.captures:
+                steps.taken += len(wait.captures) // BYTES_PER_STEP
+                self._captured = msgspec.json.decode(wait.captures)
+            else:
+                held = self._states[wait.instance_id]
+                scope = scope_of(held.plan, held.state, steps=steps)
+                self._captured = list(condition.capture(scope))
+        return self._captured
+
+
+def _not_compared(wait: WaitRow) -> Miss:
+    """Stands for all that follows: the budget of an answer is used up."""
+    because = f"not compared, nor what follows: that took more than {MOST_STEPS:,} steps"
+    return Miss(wait.condition or _SINCE, error=because)

@@ -10,6 +10,8 @@ from tenuto.ports import Clock
 
 STEPS = 5_000
 """The steps of a slice: about a millisecond."""
+_LONGEST_SLICE = 0.25
+"""Seconds: a slice that is older was mostly other work, of little matching at a time."""
 _LONGEST_REST = 0.02
 """Seconds between two slices, while others are at work."""
 
@@ -27,17 +29,29 @@ class Slices:
         self._turn = asyncio.Lock()
         self._began = clock.ticks()
         self._is_ended = False
+        self.steps = Steps()
+        """What the slice under way has taken, by all that match: they begin together, each with a
+        condition that may take all of it."""
 
     def end(self) -> None:
         """Begin no further slice: matching that takes long is left, to be done again."""
         self._is_ended = True
 
-    async def after(self, steps: Steps, tenant: str = "") -> None:
-        """Let others go on, and begin a new slice of a tenant; CancelledError if there is none."""
-        steps.taken = 0
+    async def turn(self, tenant: str = "") -> None:
+        """Where the slice is used up, let others go on, and begin a new one of a tenant.
+
+        CancelledError if there is none. It is asked for before work and counted in `steps` after.
+        """
+        if self.steps.taken < STEPS:
+            return
         async with self._turn:
             if self._is_ended:
                 raise asyncio.CancelledError
+            if self.steps.taken < STEPS:
+                return
             took = self._clock.ticks() - self._began
+            if took > _LONGEST_SLICE:
+                took = 0.0
             await self._clock.sleep(self._sharing.rest_after(took, tenant, _LONGEST_REST))
             self._began = self._clock.ticks()
+            self.steps.taken = 0

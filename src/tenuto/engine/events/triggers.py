@@ -70,11 +70,12 @@ class Triggers:
         loaded = await self._loader.load(changing) if changing else {}
         found: list[WaitRow] = []
         for row in sorted(rows, key=_position):
-            if row.captures or _may_hold(loaded.get(row.instance_id), row.position, event):
+            if row.captures:
                 found.append(row)
-            if not row.captures:
-                # A condition on the whole state may take all steps of a slice.
-                await self._slices.after(Steps(), event.tenant)
+                continue
+            await self._slices.turn(event.tenant)
+            if _may_hold(loaded.get(row.instance_id), row.position, event, self._slices.steps):
+                found.append(row)
         return found
 
     async def started_by(self, event: Event, rows: Sequence[WaitRow], now: datetime) -> Starts:
@@ -124,7 +125,8 @@ class Triggers:
         try:
             deployed = await self._plans.get(row.tenant, row.node, row.attempt)
             trigger = deployed.plan.definition.triggers[row.position]
-            input = started_input(trigger.input_mapping, event)
+            await self._slices.turn(event.tenant)
+            input = started_input(trigger.input_mapping, event, self._slices.steps)
         except StoreUnavailable:
             raise
         except (TenutoError, ExpressionError) as error:
@@ -143,7 +145,7 @@ class Triggers:
         )
 
 
-def _may_hold(found: Held | TenutoError | None, number: int, event: Event) -> bool:
+def _may_hold(found: Held | TenutoError | None, number: int, event: Event, steps: Steps) -> bool:
     if isinstance(found, Held):
-        return holds(found.plan, found.state, number, event)
+        return holds(found.plan, found.state, number, event, steps)
     return found is not None

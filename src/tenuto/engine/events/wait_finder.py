@@ -10,7 +10,7 @@ from typing import TypeAlias
 import msgspec
 
 from tenuto.engine.batcher import Batcher
-from tenuto.engine.events.slices import STEPS, Slices
+from tenuto.engine.events.slices import Slices
 from tenuto.events import fits
 from tenuto.expr import ExpressionError, Steps, event_term_values, split_condition
 from tenuto.model.events import Event
@@ -21,8 +21,8 @@ from tenuto.store.protocol import Store
 log = logging.getLogger("tenuto.events")
 
 PAGE = 1_000
-_STEPS_OF_A_WAIT = 5
-_BYTES_PER_STEP = 128
+STEPS_OF_A_WAIT = 5
+BYTES_PER_STEP = 128
 
 _encode = msgspec.json.Encoder().encode
 
@@ -52,7 +52,6 @@ class WaitFinder:
         """Add the matches of one tenant's events, with one query for all."""
         interested = await self._by_term(tenant, events)
         after: WaitKey | None = None
-        steps = Steps()
         while interested:
             page = await self._store.waits.matching(
                 tenant, list(interested), limit=PAGE, after=after
@@ -60,10 +59,9 @@ class WaitFinder:
             for wait in page:
                 term = WaitTerm(wait.pattern, wait.term_paths, wait.term_values)
                 for index in interested[term]:
-                    if is_fit(wait, events[index], steps):
+                    await self._slices.turn(tenant)
+                    if is_fit(wait, events[index], self._slices.steps):
                         found[index].append(wait)
-                    if steps.taken >= STEPS:
-                        await self._slices.after(steps, tenant)
             if len(page) < PAGE:
                 break
             last = page[-1]
@@ -85,14 +83,15 @@ class WaitFinder:
         for index, event in its_own:
             value = event.as_value()
             for term, paths in places[event.pattern]:
-                values = _term_values(paths, value)
+                await self._slices.turn(tenant)
+                values = _term_values(paths, value, self._slices.steps)
                 interested[WaitTerm(term.pattern, term.term_paths, values)].append(index)
         return interested
 
 
 def is_fit(wait: WaitRow, event: Event, steps: Steps) -> bool:
     """Whether an event matches a wait, as far as its row tells; the steps of it are counted."""
-    steps.taken += _STEPS_OF_A_WAIT
+    steps.taken += STEPS_OF_A_WAIT
     if not fits(wait.pattern, event.pattern):
         return False
     if wait.correlation_id is not None and wait.correlation_id != event.correlation_id:
@@ -101,7 +100,7 @@ def is_fit(wait: WaitRow, event: Event, steps: Steps) -> bool:
         # Without captures it is evaluated on the state of the instance, later.
         return True
     captured: list[JSON] = msgspec.json.decode(wait.captures)
-    steps.taken += len(wait.captures) // _BYTES_PER_STEP
+    steps.taken += len(wait.captures) // BYTES_PER_STEP
     try:
         return split_condition(wait.condition).matches(event.as_value(), captured, steps)
     except ExpressionError as error:
@@ -109,9 +108,9 @@ def is_fit(wait: WaitRow, event: Event, steps: Steps) -> bool:
         return False
 
 
-def term_of(term: WaitTerm, event: Event) -> WaitTerm:
+def term_of(term: WaitTerm, event: Event, steps: Steps) -> WaitTerm:
     """Where in the index waits are that compare the same and find it in the event."""
-    return term._replace(term_values=_term_values(_paths(term), event.as_value()))
+    return term._replace(term_values=_term_values(_paths(term), event.as_value(), steps))
 
 
 def _paths(term: WaitTerm) -> list[str]:
@@ -120,5 +119,6 @@ def _paths(term: WaitTerm) -> list[str]:
     return paths
 
 
-def _term_values(paths: Sequence[str], event: Mapping[str, JSON]) -> str:
-    return _encode(event_term_values(event, paths)).decode() if paths else ""
+def _term_values(paths: Sequence[str], event: Mapping[str, JSON], steps: Steps) -> str:
+    steps.taken += len(paths)
+    return _encode(event_term_values(event, paths, steps)).decode() if paths else ""

@@ -17,6 +17,7 @@ from tenuto.engine.limits.slot_hints import SlotHints
 from tenuto.engine.meters import Histogram
 from tenuto.engine.shared import Shared
 from tenuto.engine.turns.slot_rows import Counted, counted_at_start
+from tenuto.expr import Steps
 from tenuto.model.durations import epoch_ms
 from tenuto.model.errors import Overloaded
 from tenuto.model.inputs import Started
@@ -124,7 +125,7 @@ class Admissions:
         own = plan.definition.options.concurrency
         if own is None or own.on_full != "reject":
             return
-        value = key_of(plan, "concurrency", own.key, started.input)
+        value = key_of(plan, "concurrency", own.key, started.input, Steps())
         if isinstance(value, Rejection):
             return  # the decision refuses it
         key = own_key(tenant, started.definition_id, value)
@@ -136,7 +137,8 @@ class Admissions:
 
     def _counted(self, plan: Plan, started: Started, tenant: str) -> Counted | None:
         """The limits that a start counts for; None: it waits for more than room under them."""
-        request = wanted(plan, Policies(slots=self._limits.rules(tenant)), started)
+        policies = Policies(slots=self._limits.rules(tenant))
+        request = wanted(plan, policies, started, Steps())
         if not isinstance(request, SlotRequest) or request.is_held_up:
             return None
         return counted_at_start(tenant, started, request)

@@ -15,10 +15,12 @@ from typing import NamedTuple
 
 from tenuto.core.queue_rules import Judged, matches
 from tenuto.core.slots import slot_of
+from tenuto.engine.events.slices import STEPS
 from tenuto.engine.limits.known_limits import KnownLimits
 from tenuto.engine.shared import Shared
 from tenuto.engine.turns.held import Held
 from tenuto.engine.turns.turns import Turns
+from tenuto.expr import Steps
 from tenuto.store.parts.rule_progress import UnappliedRule
 from tenuto.store.parts.slot_rows import QueueRuleRow
 
@@ -150,11 +152,15 @@ class RuleApplication:
     async def matching(self, when: str, ids: Sequence[str]) -> dict[str, bool]:
         """Which of these instances match an expression, without those that cannot be read."""
         loaded = await self._turns.loader.load(ids, is_shown=True) if ids else {}
-        return {
-            id: matches(when, _judged(held))
-            for id in ids
-            if isinstance(held := loaded.get(id), Held)
-        }
+        steps = Steps()
+        found: dict[str, bool] = {}
+        for id in ids:
+            if isinstance(held := loaded.get(id), Held):
+                found[id] = matches(when, _judged(held), steps)
+            if steps.taken >= STEPS:
+                steps.taken = 0
+                await self._shared.clock.sleep(0)
+        return found
 
     async def _matching(
         self, when: str, ids: Sequence[str], judged: Mapping[str, bool]

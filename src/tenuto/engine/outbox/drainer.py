@@ -11,6 +11,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from itertools import chain
 from typing import NamedTuple
 
 import msgspec
@@ -18,9 +19,11 @@ import msgspec
 from tenuto.core.lifecycle import Told, events_of
 from tenuto.encryption.values import readable
 from tenuto.engine.bounds import DEFAULT_BOUNDS, Bounds
+from tenuto.engine.events.slices import STEPS
 from tenuto.engine.outbox.fan_out import Audiences
 from tenuto.engine.outbox.pace import Pace
 from tenuto.engine.outbox.parked_streams import ParkedStreams
+from tenuto.expr import Steps
 from tenuto.model.errors import Overloaded, StoreUnavailable, TenutoError
 from tenuto.model.events import Event
 from tenuto.model.log import LogRow
@@ -28,7 +31,7 @@ from tenuto.ports import Clock
 from tenuto.store.errors import DataRefused, Fenced
 from tenuto.store.parts.instances import InstanceQuery, InstanceRow
 from tenuto.store.parts.listeners import Listener
-from tenuto.store.parts.outbox import TENANTS_IN_TURN, OutboxRow, Stretch
+from tenuto.store.parts.outbox import TENANTS_IN_TURN, OutboxRow, Posting, Stretch
 from tenuto.store.protocol import Store
 
 log = logging.getLogger("tenuto.outbox")
@@ -135,12 +138,15 @@ class Drainer:
     async def _notify(self, rows: Sequence[OutboxRow]) -> None:
         notices = await self._in_inbox(await self._read(rows))
         now = self._clock.now()
-        postings = [
-            posting
-            for notice in notices
-            for event in notice.events
-            for posting in self._audiences.of(event.tenant).postings_of(event, now)
-        ]
+        postings: list[Posting] = []
+        steps = Steps()
+        for event in chain.from_iterable(notice.events for notice in notices):
+            for posting in self._audiences.of(event.tenant).postings_of(event, now, steps):
+                if posting is not None:
+                    postings.append(posting)
+                if steps.taken >= STEPS:
+                    steps.taken = 0
+                    await self._clock.sleep(0)
         try:
             numbers = [notice.row.number for notice in notices]
             await self._pace.write(lambda: self._store.outbox.drain(numbers, postings))

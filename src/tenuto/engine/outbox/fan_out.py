@@ -11,7 +11,7 @@ import msgspec
 
 from tenuto.engine.outbox.endpoints import Endpoint, endpoint_of
 from tenuto.events import fits
-from tenuto.expr import Expression, ExpressionError, compile_expression
+from tenuto.expr import CountedScope, Expression, ExpressionError, Steps, compile_expression
 from tenuto.model.durations import iso
 from tenuto.model.events import Event
 from tenuto.model.json import Object
@@ -61,15 +61,19 @@ class Audience:
         """Whether a definition subscribes to it."""
         return any(fits(pattern, event.pattern) for pattern in self._workflows)
 
-    def postings_of(self, event: Event, now: datetime) -> Iterator[Posting]:
-        """The deliveries of an event, one for each subscribed webhook."""
+    def postings_of(self, event: Event, now: datetime, steps: Steps) -> Iterator[Posting | None]:
+        """The deliveries of an event, one for each subscribed webhook; None: it filters this out.
+
+        What filters take is added to `steps`.
+        """
         value: Object | None = None
         for subscriber in self._subscribers_of(event.pattern):
             if not _may_be_for(subscriber, event):
                 continue
             if subscriber.filter is not None:
                 value = event.as_value() if value is None else value
-                if not _holds(subscriber, subscriber.filter, value):
+                if not _holds(subscriber, subscriber.filter, value, steps):
+                    yield None
                     continue
             yield Posting(
                 listener_id=subscriber.listener.id,
@@ -150,9 +154,9 @@ def _may_be_for(subscriber: Subscriber, event: Event) -> bool:
     return endpoint.correlation_id in (None, event.correlation_id)
 
 
-def _holds(subscriber: Subscriber, expression: Expression, value: Object) -> bool:
+def _holds(subscriber: Subscriber, expression: Expression, value: Object, steps: Steps) -> bool:
     try:
-        return expression.truthy({"event": value})
+        return expression.truthy(CountedScope({"event": value}, steps))
     except ExpressionError as error:
         log.debug("webhook=%s: its filter fails: %s", subscriber.listener.id, error)
         return False

@@ -22,6 +22,7 @@ from tenuto.engine.turns.held import Held, Place
 from tenuto.engine.turns.obligations import Obligations
 from tenuto.engine.turns.requests import Answer, IndexAgain, LookAgain, OfferJob, Request
 from tenuto.engine.turns.slot_rows import Counted, SlotFacts, counted_at_start, slot_row
+from tenuto.expr import Steps
 from tenuto.model.effects import (
     AskSlot,
     ClearTimer,
@@ -517,7 +518,9 @@ class Draft(Struct, eq=False):
         """The policies of a decision: a start for whose slot there is room takes it at once."""
         if self.free is None:
             return self.policies
-        wanted = slot_wanted(self.held.plan, self.policies, input)
+        taken = Steps()
+        wanted = slot_wanted(self.held.plan, self.policies, input, taken)
+        self.steps += taken.taken
         if not isinstance(wanted, SlotRequest) or wanted.is_held_up:
             return self.policies
         counted = counted_at_start(self.held.tenant, input, wanted)
