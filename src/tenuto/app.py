@@ -102,8 +102,8 @@ class Tenuto(EngineWorkspace):
     async def close(self) -> None:
         """Stop in good order: running tasks get their grace, the rest goes on next time."""
         self._watchdog.stop()
-        await self.bulk_runner.stop()
         try:
+            await self.bulk_runner.stop()
             await self.engine.close()
         finally:
             # Not before: with the settings of the program each collection walks all instances that

@@ -223,18 +223,25 @@ def test_a_tenant_without_a_backlog_is_not_refused_for_that_of_another() -> None
     meter = Backlogs("b")
     watch = watch_of(meter)
     for intake_ms in (155_000.0, 155_000.0, 0.0):
-        watch.found(LoadReadings(loop_lag_ms=80), intake_ms)
+        watch.found(LoadReadings(loop_lag_ms=80), intake_ms, 10)
         assert is_taken(watch, "starts")
     meter.tenants.add("a")
     for _ in range(4):
-        watch.found(LoadReadings(), 155_000)
+        watch.found(LoadReadings(), 155_000, 10)
+    assert not is_taken(watch, "starts")
+
+
+def test_many_tenants_with_little_each_are_an_overload_too() -> None:
+    watch = watch_of(Backlogs())
+    for _ in range(4):
+        watch.found(LoadReadings(), 9_000, 9_000)
     assert not is_taken(watch, "starts")
 
 
 def test_a_slow_store_refuses_starts_of_every_tenant() -> None:
     watch = watch_of(Backlogs())
     for _ in range(4):
-        watch.found(LoadReadings(commit_ms=90_000), 0)
+        watch.found(LoadReadings(commit_ms=90_000), 0, 0)
     assert not is_taken(watch, "starts")
 
 

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections import Counter
+from collections.abc import Collection
+
 import pytest
 
 from tenuto.engine.limits.queue_bound import QueueBound
 from tenuto.model.errors import Overloaded
 from tests.tasks.stage import HandClock
+
+pytestmark = pytest.mark.asyncio
 
 
 class Queue:
@@ -14,48 +20,67 @@ class Queue:
 
     def __init__(self, **waiting: int) -> None:
         self.clock = HandClock()
-        self.waiting = waiting
+        self.waiting = Counter(waiting)
         self.bound = QueueBound(
-            self.clock,
-            depth=self._depth,
-            share=self._share,
-            admit=self._admit,
-            refuse=lambda bound: Overloaded(f"{bound}"),
+            self.clock, self, admit=self._admit, refuse=lambda bound: Overloaded(f"{bound}")
         )
 
-    async def start(self, tenant: str, bound: int) -> bool:
-        """Whether a start is taken; it waits then."""
+    async def start(self, tenant: str, bound: int, until: asyncio.Event | None = None) -> bool:
+        """Whether a start is taken; it waits then, once it is durable."""
         try:
             async with self.bound.place(bound, tenant):
-                self.waiting[tenant] = self.waiting.get(tenant, 0) + 1
+                if until is not None:
+                    await until.wait()
+                self.waiting[tenant] += 1
         except Overloaded:
             return False
         return True
 
-    async def _depth(self, most: int) -> int:
-        return min(most, sum(self.waiting.values()))
+    async def depth(self, most: int) -> int:
+        return min(most, self.waiting.total())
 
-    async def _share(self, tenant: str, bound: int) -> int:
-        tenants = {*self.waiting, tenant}
-        return max(1, bound // len(tenants)) - self.waiting.get(tenant, 0)
+    async def depth_of(self, tenant: str, most: int) -> int:
+        return min(most, self.waiting[tenant])
+
+    async def waiting_tenants(self) -> Collection[str]:
+        return [tenant for tenant, count in self.waiting.items() if count]
 
     async def _admit(self) -> None:
         """No slot is free."""
 
 
-@pytest.mark.asyncio
 async def test_a_tenant_with_a_full_queue_leaves_each_other_one_its_share() -> None:
     queue = Queue()
     assert [await queue.start("large", 6) for _ in range(8)] == [True] * 6 + [False] * 2
     assert [await queue.start("small", 6) for _ in range(5)] == [True] * 3 + [False] * 2
+    queue.clock.advance(1)
     assert [await queue.start("third", 6) for _ in range(4)] == [True] * 2 + [False] * 2
     assert not await queue.start("large", 6)
-    queue.clock.advance(1)
     assert not await queue.start("small", 6), "it has its share"
-    assert sum(queue.waiting.values()) <= 2 * 6
 
 
-@pytest.mark.asyncio
+async def test_at_most_twice_as_many_wait_as_the_bound_says_however_many_tenants_there_are() -> (
+    None
+):
+    queue = Queue()
+    for n in range(200):
+        for _ in range(3):
+            await queue.start(f"t{n}", 10)
+        queue.clock.advance(0.1)
+    assert queue.waiting.total() == 20
+
+
+async def test_starts_under_way_count_for_the_share_of_their_tenant() -> None:
+    queue = Queue(large=6)
+    durable = asyncio.Event()
+    under_way = [asyncio.ensure_future(queue.start("small", 6, durable)) for _ in range(4)]
+    await asyncio.sleep(0)
+    queue.clock.advance(1)
+    assert not await queue.start("small", 6), "three are under way, and none is a row yet"
+    durable.set()
+    assert sorted(await asyncio.gather(*under_way)) == [False, True, True, True]
+
+
 async def test_a_full_queue_takes_starts_again_once_there_is_room() -> None:
     queue = Queue(large=2)
     assert not await queue.start("large", 2)

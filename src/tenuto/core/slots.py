@@ -200,8 +200,14 @@ def ask_again(d: Deciding) -> None:
 
 
 def retried(d: Deciding) -> None:
-    """A failed instance is re-opened: what it held was given back at its end."""
+    """A failed instance is re-opened: what it held was given back at its end.
+
+    One that started before limits counted it asks for the first time.
+    """
     slot = slot_of(d.state)
+    rules = d.policies.slots
+    if slot is None and rules is not None and rules.is_counted and d.plan.rehearsal is None:
+        slot = SlotRequest(number=0)
     if slot is not None:
         ask(d, replace(slot, state="asked", number=slot.number + 1), is_woken=True)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -23,6 +24,8 @@ from tenuto.model.inputs import ChildResolved, TaskFailed
 from tenuto.model.json import JSON
 from tenuto.model.policy import OUTAGE_RETRY_SECONDS, Limits
 from tenuto.ports import Clock
+
+log = logging.getLogger(__name__)
 
 _AT_ONCE = 50
 """So many are reported in each round of the event loop."""
@@ -86,7 +89,11 @@ class Resolver:
     def _resolve(self, instance_id: str, order: ResolveChild, deployed: Deployed | Failure) -> None:
         found = deployed
         if isinstance(deployed, Deployed):
-            found = self.refusal(deployed, order.input) or deployed
+            try:
+                found = self.refusal(deployed, order.input) or deployed
+            except Exception as error:  # of this order alone, whatever it is
+                log.exception("an input of %s could not be checked", order.workflow_id)
+                found = Failure(code=NOT_AVAILABLE, message=repr(error), retryable=False)
         place = {"node": order.node, "iteration": order.iteration}
         report: ChildResolved | TaskFailed
         if isinstance(found, Failure):
@@ -113,6 +120,9 @@ class Resolver:
             return Failure(code=UNKNOWN_WORKFLOW, message=str(error), retryable=False)
         except TenutoError as error:
             return Failure(code=NOT_AVAILABLE, message=str(error), retryable=False)
+        except Exception as error:  # else all that wait for this definition would wait for ever
+            log.exception("workflow %s could not be read", wanted.workflow_id)
+            return Failure(code=NOT_AVAILABLE, message=repr(error), retryable=True)
 
     def refusal(self, deployed: Deployed, input: JSON) -> Failure | None:
         """Why a start with `input` would be refused."""

@@ -83,8 +83,7 @@ class Admissions:
         """Since when, and from how many, the pace is measured."""
         self._bound = QueueBound(
             shared.clock,
-            depth=shared.store.slots.depth,
-            share=self._share_of_queue,
+            shared.store.slots,
             admit=self._admit_now,
             refuse=self._queue_is_full,
         )
@@ -142,13 +141,6 @@ class Admissions:
         if not isinstance(request, SlotRequest) or request.is_held_up:
             return None
         return counted_at_start(tenant, started, request)
-
-    async def _share_of_queue(self, tenant: str, bound: int) -> int:
-        """How many more instances of a tenant may wait where the queue has this bound."""
-        slots = self._store.slots
-        others = len({*await slots.waiting_tenants(), tenant})
-        share = max(1, bound // others)
-        return share - await slots.depth_of(tenant, share)
 
     def _queue_is_full(self, bound: int) -> Overloaded:
         error = Overloaded(f"the queue is full: its bound is {bound:,}", code="TEN-2836")

@@ -19,7 +19,9 @@ class Measured(NamedTuple):
 
     readings: LoadReadings
     intake_ms: float
-    """How long a step of a tenant that has no other waits for its turn and its attempt, about."""
+    """How long a step waits for its turn and its attempt, about."""
+    beside_ms: float
+    """The same for a tenant that has nothing else waiting: tenants take turns."""
     worst_lag: float
     """Seconds by which the event loop was late at most."""
 
@@ -45,8 +47,8 @@ class LoadMeter:
         self._memory = memory
         self._attempts = attempts
         self._before = self._counted()
-        self._left = 0
-        """How much waited when the period before was over."""
+        self._left = self._left_beside = 0
+        """How much waited when the period before was over: in all, and before another tenant."""
 
     def has_backlog(self, tenant: str) -> bool:
         """Whether more inputs of a tenant wait than a turn has of each of several."""
@@ -74,12 +76,15 @@ class LoadMeter:
         pace = handled / max(self._clock.ticks() - began, seconds)
         # Between two turns of an instance is an attempt: where the loop has no time for those, the
         # backlog is there, and not before the lanes.
-        waiting = sum(each.before_another for each in self._intakes) + self._attempts()
+        attempts = self._attempts()
+        waiting = sum(each.before_next for each in self._intakes) + attempts
+        beside = sum(each.before_another for each in self._intakes) + attempts
         # The pace is known only where inputs waited throughout: before that there was little to do.
         # Without a turn it is not known; what holds it up shows in commits and in the loop.
         intake = 1_000 * min(waiting, self._left) / pace if pace else 0.0
-        self._left = waiting
-        return Measured(readings, intake, max(lags))
+        others = 1_000 * min(beside, self._left_beside) / pace if pace else 0.0
+        self._left, self._left_beside = waiting, beside
+        return Measured(readings, intake, others, max(lags))
 
     def _longest_under_way(self) -> float:
         began = min(self._turns.under_way.values(), default=None)

@@ -122,12 +122,12 @@ class PressureWatch:
             self.readings, self.intake_ms = found.readings, found.intake_ms
             self._newest_lag = found.worst_lag
             self._worst_lag = max(self._worst_lag, self._newest_lag)
-            self.found(found.readings, found.intake_ms)
+            self.found(found.readings, found.intake_ms, found.beside_ms)
 
-    def found(self, readings: LoadReadings, intake_ms: float) -> None:
-        """The newest readings, and how long an input waits for its turn."""
+    def found(self, readings: LoadReadings, intake_ms: float, beside_ms: float) -> None:
+        """The newest readings, and how long an input waits: any, or of a tenant without others."""
         bounds = self._bounds
-        self._beside = self._beside.followed_by(pressure_of(bounds, readings, 0.0))
+        self._beside = self._beside.followed_by(pressure_of(bounds, readings, beside_ms))
         self._set(self.pressure.followed_by(pressure_of(bounds, readings, intake_ms)))
 
     def _set(self, pressure: Pressure) -> None:

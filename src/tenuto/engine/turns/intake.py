@@ -54,8 +54,9 @@ class Intake:
         self.most_steps = bounds.turn_steps
         """The same for steps of expressions and schemas."""
         self.most_bytes = bounds.turn_bytes
-        self.most_seconds = bounds.turn_seconds
         """The same for bytes of the log."""
+        self.most_seconds = bounds.turn_seconds
+        """The same for the time that decisions take."""
         self.backlogs: frozenset[str] = frozenset()
         """The tenants with a backlog in the turn that was taken last, while tenants share."""
         self.new_backlogs: frozenset[str] = frozenset()
@@ -178,11 +179,14 @@ class Intake:
 
         Tenants take turns: the backlog of one of several delays itself, and not the others.
         """
-        if not self.sharing.is_shared:
-            return self.promised + self.new
         share = self._bounds.turn_share
         queues = (self._finish, self._begin, self._events)
         return sum(min(len(items), share) for each in queues for items in each.tenants.values())
+
+    @property
+    def before_next(self) -> int:
+        """How many inputs go before the next one, as far as is known of other tenants."""
+        return self.before_another if self.sharing.is_shared else self.promised + self.new
 
     def has_backlog(self, tenant: str) -> bool:
         """Whether more inputs of a tenant wait here than a turn has of each of several."""

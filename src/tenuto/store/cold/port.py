@@ -75,8 +75,7 @@ class RowPort(Protocol):
     async def transaction(self, script: Callable[[], Script[T]], *, is_pass: bool = False) -> T:
         """What a script returns, once its statements are durable; also beside the engine.
 
-        The script may be begun several times. A pass begins with the lock of the limits, and need
-        not be durable: each write that follows from it is later, and is lost with it.
+        The script may be begun several times. A pass begins with the lock of the limits.
 
         StoreUnavailable says so where it is not known whether they were written.
         """

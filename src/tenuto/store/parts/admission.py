@@ -566,10 +566,11 @@ class Pass:
             return {}
         names = [each.name for each in statements]
         answers = dict(zip(names, (yield Together(statements)), strict=True))
-        yield from self._take_back({SlotKey(*row) for row in answers.get("hold_slots", ())})
+        held_now = {SlotKey(*row) for row in answers.get("hold_slots", ())}
+        yield from self._take_back(held_now, [key for *_, key in parked])
         return {id: owner for id, owner in answers.get("insert_grants", ()) if owner is not None}
 
-    def _take_back(self, held: set[SlotKey]) -> Script[None]:
+    def _take_back(self, held: set[SlotKey], parked_on: Sequence[str]) -> Script[None]:
         """Grant nothing to requests that a turn has given up, or is giving up at this moment."""
         lost = [slot for slot in self._granted if slot.slot_key not in held]
         if not lost:
@@ -586,7 +587,7 @@ class Pass:
                 self._counts[key] -= 1
             if (rate := slot.rate) is not None:
                 self._rates.undo(rate)
-        counts = yield from self._put_counts(())
+        counts = yield from self._put_counts(parked_on)
         withdrawn: dict[str, Value] = {
             "ids": [ids[slot.slot_key] for slot in lost],
             "instance_ids": [slot.instance_id for slot in lost],
@@ -610,7 +611,7 @@ class Pass:
         # Of a line that was read to its end no row is left. From others rows may be gone since they
         # were parked.
         open_again = self._waited_for - self._full
-        left = {line.key for line in self._lines}
+        left = {line.key for line in self._lines} | self._more_tenants
         unknown = sorted(open_again - self._read)
         self._waited_for -= open_again
         self._waited_for |= open_again & left

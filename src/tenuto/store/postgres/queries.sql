@@ -37,8 +37,7 @@ SET LOCAL jit = off;
 SET LOCAL synchronous_commit = off;
 
 -- name: begin_pass
--- Let one process at a time grant slots. What follows from a pass is written after it, and is lost where it is lost.
-SET LOCAL synchronous_commit = off;
+-- Let one process at a time grant slots.
 SELECT 1 FROM tenuto.concurrency WHERE tenant = '' FOR UPDATE;
 
 -- name: begin_look
@@ -4062,8 +4061,8 @@ WHERE
 -- name: lines_waited_for
 -- Of these limits and of those with slots that were freed: how many slots are taken, and some tenants with rows that are
 -- parked on it, those first whose turn is next; with the turn of each, and how many slots it has. The last row of a limit
--- has no tenant. A range of one key, in the
--- order of the index: with "= key", or with min(), PostgreSQL may read every row that waits.
+-- has no tenant.
+-- A range of one key, in the order of the index: with "= key", or with min(), PostgreSQL may read every row that waits.
 WITH RECURSIVE named (key) AS (
     SELECT unnest(:keys::text[])
     UNION
@@ -4099,10 +4098,21 @@ placed AS (
     SELECT
         line.key, line.tenant, turn.taken AS turn,
         row_number() OVER (
-            PARTITION BY line.key ORDER BY line.tenant IS NULL, coalesce(turn.taken, 0), line.tenant
+            PARTITION BY line.key
+            ORDER BY
+                line.tenant IS NULL, greatest(turn.taken, newest.taken, 0), head.rank_class, head.rank,
+                line.tenant
         ) AS place
     FROM line
     LEFT JOIN tenuto.slot_counts AS turn ON turn.limit_key = 'turn:' || line.tenant
+    LEFT JOIN tenuto.slot_counts AS newest ON newest.limit_key = 'turn:'
+    LEFT JOIN LATERAL (
+        SELECT slot.rank_class, slot.rank FROM tenuto.slots AS slot
+        WHERE
+            slot.state = 'waiting' AND slot.blocked_on >= line.key AND slot.blocked_on <= line.key
+            AND slot.tenant = line.tenant
+        ORDER BY slot.blocked_on, slot.tenant, slot.rank_class, slot.rank LIMIT 1
+    ) AS head ON TRUE
 )
 
 SELECT

@@ -104,11 +104,11 @@ class File:
         self.require_writer()
         return await self.write_beside(job)
 
-    async def write_ahead(self, job: Callable[[Session], T]) -> T:
+    async def write_durable_later(self, job: Callable[[Session], T]) -> T:
         """The same, durable with the next transaction that is: for what can be done again."""
         self.require_writer()
         session = self.writing
-        return await self._written(lambda: session.write_ahead(lambda: job(session)))
+        return await self._written(lambda: session.write_durable_later(lambda: job(session)))
 
     async def write_beside(self, job: Callable[[Session], T]) -> T:
         """The same as `write`, also by a process beside the engine."""

@@ -19,7 +19,7 @@ from tenuto.store.parts.outbox import (
 )
 from tenuto.store.sqlite.listeners import listener_in
 from tenuto.store.sqlite.outbox_writes import Heard, heard
-from tenuto.store.sqlite.part import SqlitePart, looks, reads, writes_ahead
+from tenuto.store.sqlite.part import SqlitePart, looks, reads, writes_durable_later
 from tenuto.store.sqlite.rows import with_bytes
 from tenuto.store.sqlite.session import Column, Session, as_json
 
@@ -50,7 +50,7 @@ class SqliteOutbox(SqlitePart):
             entries.sort(key=lambda entry: entry.seq)
         return found
 
-    @writes_ahead
+    @writes_durable_later
     def drain(self, session: Session, numbers: Sequence[int], postings: Sequence[Posting]) -> None:
         if postings:
             asked = as_json(sorted({each.listener_id for each in postings}))
@@ -95,7 +95,7 @@ class SqliteOutbox(SqlitePart):
             _settle(session, settlement)
             return heard(session)
 
-        self._file.heard = await self._file.write_ahead(work)
+        self._file.heard = await self._file.write_durable_later(work)
 
 
 def _settle(session: Session, settlement: Settlement) -> None:

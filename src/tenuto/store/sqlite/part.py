@@ -88,12 +88,12 @@ def writes(verb: Statements[S, P, T]) -> Verb[S, P, T]:
     return called
 
 
-def writes_ahead(verb: Statements[S, P, T]) -> Verb[S, P, T]:
+def writes_durable_later(verb: Statements[S, P, T]) -> Verb[S, P, T]:
     """One transaction, by the engine, of what is done again where a power cut takes it back."""
 
     @wraps(verb)
     def called(self: S, /, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, T]:
-        return self._file.write_ahead(lambda session: verb(self, session, *args, **kwargs))
+        return self._file.write_durable_later(lambda session: verb(self, session, *args, **kwargs))
 
     return called
 

@@ -2473,7 +2473,27 @@ placed AS (
     SELECT
         line.key, line.tenant, turn.taken AS turn,
         row_number() OVER (
-            PARTITION BY line.key ORDER BY line.tenant IS NULL, coalesce(turn.taken, 0), line.tenant
+            PARTITION BY line.key
+            ORDER BY
+                line.tenant IS NULL,
+                max(
+                    coalesce(turn.taken, 0),
+                    coalesce((SELECT taken FROM slot_counts WHERE limit_key = 'turn:'), 0)
+                ),
+                (
+                    SELECT min(slot.rank_class) FROM slots AS slot
+                    WHERE
+                        slot.state = 'waiting' AND slot.blocked_on = line.key
+                        AND slot.tenant = line.tenant
+                ),
+                (
+                    SELECT slot.rank FROM slots AS slot
+                    WHERE
+                        slot.state = 'waiting' AND slot.blocked_on = line.key
+                        AND slot.tenant = line.tenant
+                    ORDER BY slot.rank_class, slot.rank LIMIT 1
+                ),
+                line.tenant
         ) AS place
     FROM line
     LEFT JOIN slot_counts AS turn ON turn.limit_key = 'turn:' || line.tenant

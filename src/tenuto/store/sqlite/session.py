@@ -110,7 +110,7 @@ class Session:
             done += width * columns
         return changed
 
-    def write_ahead(self, work: Callable[[], T]) -> T:
+    def write_durable_later(self, work: Callable[[], T]) -> T:
         """Do `work` in one transaction that is durable with the next one that is.
 
         The process may be killed; a power cut takes it back with all that came after it.
@@ -120,7 +120,7 @@ class Session:
             try:
                 return self.write(work)
             finally:
-                self.run("sync_each")
+                self._sync_each()
 
     def write(self, work: Callable[[], T]) -> T:
         """Do `work` in one transaction that is durable when this returns."""
@@ -137,6 +137,15 @@ class Session:
                 self._roll_back()
                 raise translated_commit(error) from error
             return result
+
+    def _sync_each(self) -> None:
+        try:
+            self.run("sync_each")
+        except apsw.Error:
+            # The next statement opens another connection, which has the settings of its kind.
+            connection, self._connection = self._connection, None
+            if connection is not None:
+                connection.close(force=True)
 
     def look(self, work: Callable[[], T]) -> T:
         """Do `work`, which is one statement: it needs no transaction to see one moment."""

@@ -26,12 +26,12 @@ def waits_for_disk(session: Session) -> int:
     return found
 
 
-def test_a_write_ahead_waits_for_no_disk_and_the_next_write_does(session: Session) -> None:
-    assert session.write_ahead(lambda: waits_for_disk(session)) == NORMAL
+def test_a_write_durable_later_waits_for_no_disk_and_the_next_write_does(session: Session) -> None:
+    assert session.write_durable_later(lambda: waits_for_disk(session)) == NORMAL
     assert session.write(lambda: waits_for_disk(session)) == FULL
 
 
-def test_a_write_ahead_that_fails_leaves_the_next_write_as_durable_as_ever(
+def test_a_write_durable_later_that_fails_leaves_the_next_write_as_durable_as_ever(
     session: Session,
 ) -> None:
     def fail() -> None:
@@ -39,7 +39,7 @@ def test_a_write_ahead_that_fails_leaves_the_next_write_as_durable_as_ever(
         raise ValueError("no")
 
     with pytest.raises(ValueError, match="no"):
-        session.write_ahead(fail)
+        session.write_durable_later(fail)
     assert session.write(lambda: waits_for_disk(session)) == FULL
     with pytest.raises(apsw.SQLError):
         session.connection.execute("SELECT * FROM half_done")
