@@ -33,7 +33,7 @@ class Line:
     def __init__(self, app: Tenuto, config: ServiceConfig) -> None:
         pipeline = build_api(app, config)
         self.service = pipeline.service
-        self.service.pressure.pressure = FULL
+        self.service.pressure.pressure = self.service.pressure.beside = FULL
         connections = Connections(HandClock(), ConnectionBounds(400, 200, 100))
         # A function that makes one, as uvicorn calls it.
         self._make = cast("Callable[..., BoundedHttp]", http_protocol(self.service, connections))
@@ -128,11 +128,11 @@ async def test_nothing_is_refused_again_that_may_be_taken() -> None:
     async with line() as service:
         watch = service.service.pressure
         await service.sent(start())
-        watch.pressure = CALM
+        watch.pressure = watch.beside = CALM
         wire, is_by_pipeline = await service.sent(start())
         assert is_by_pipeline
         assert wire.status == 404, "there is no such workflow"
-        watch.pressure = FULL
+        watch.pressure = watch.beside = FULL
         _, is_by_pipeline = await service.sent(start())
         assert not is_by_pipeline
         watch.readings_taken += 4
@@ -151,7 +151,9 @@ async def test_a_service_that_stops_refuses_by_the_pipeline_which_has_the_client
 
 async def test_a_part_of_the_starts_is_refused_evenly_on_both_ways() -> None:
     async with line() as service:
-        service.service.pressure.pressure = Pressure(value=1.5, reason="a test", retry_after=1)
+        service.service.pressure.pressure = service.service.pressure.beside = Pressure(
+            value=1.5, reason="a test", retry_after=1
+        )
         statuses = [(await service.sent(start()))[0].status for _ in range(8)]
         assert statuses == [404, 429] * 4
 
@@ -161,7 +163,7 @@ async def test_of_many_starts_that_come_at_once_no_more_are_taken_than_may_be_un
     async with line() as service:
         starts = service.service.pressure.starts
         await service.sent(start())
-        service.service.pressure.pressure = CALM
+        service.service.pressure.pressure = service.service.pressure.beside = CALM
         starts.pace = 1.0
         assert starts.most == 20
         wires = []
@@ -191,7 +193,9 @@ async def test_a_body_that_comes_in_pieces_takes_the_way_of_all() -> None:
 async def test_the_answer_to_head_never_has_a_body() -> None:
     """Or the client would take it for the beginning of the next answer."""
     async with line() as service:
-        service.service.pressure.pressure = Pressure(value=3.0, reason="a test", retry_after=1)
+        service.service.pressure.pressure = service.service.pressure.beside = Pressure(
+            value=3.0, reason="a test", retry_after=1
+        )
         request = b"HEAD /api/v1/instances HTTP/1.1\r\nhost: 127.0.0.1:8484\r\n\r\n"
         for _ in range(3):
             wire, _ = await service.sent(request)

@@ -114,3 +114,23 @@ async def test_a_grant_is_for_the_process_that_asked_as_long_as_it_is_at_work(
     await first.close(NOON, clean=True)
     [grant] = (await second.slots.admit(NOON, process_id="p2")).grants
     assert grant.owner == "p2"
+
+
+async def test_a_waiter_that_did_not_withdraw_after_all_has_its_slot_and_one_message_later(
+    url: str, opened: Opener
+) -> None:
+    """A pass has granted what a turn was giving up, and takes that back with its message."""
+    store = await opened(url, "p1")
+    await limit(store, globalMaxConcurrent=1)
+    await ask(store, asked("i0"), process_id="p1")
+    messages = "SELECT count(*) FROM tenuto.mailbox WHERE instance_id = 'i0'"
+    async with connected(url) as turn:
+        await turn.execute("BEGIN")
+        await turn.execute(WITHDRAWN)
+        assert await admit(store) == []
+        assert await store.slots.counts(["global"]) == {}
+        await turn.execute("ROLLBACK")
+        assert (await turn.fetch(messages))[0][0] == 0
+        assert await admit(store) == ["i0"]
+        assert (await turn.fetch(messages))[0][0] == 1
+    assert await store.slots.counts(["global"]) == {"global": 1}

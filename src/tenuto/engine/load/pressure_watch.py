@@ -45,7 +45,7 @@ class PressureWatch:
         self._meter = meter
         self._bounds = bounds
         self.pressure: Pressure = CALM
-        self._beside: Pressure = CALM
+        self.beside: Pressure = CALM
         """The same for a tenant without a backlog: its inputs do not wait for those of others."""
         self.readings = LoadReadings()
         """The newest ones."""
@@ -71,7 +71,7 @@ class PressureWatch:
             raise self._refusal(kind, about, math.ceil(starts.seconds))
         if not self.pressure.share(kind) or not asks_for_much:
             return
-        pressure = self.pressure if self._meter.has_backlog(tenant) else self._beside
+        pressure = self.pressure if self._meter.has_backlog(tenant) else self.beside
         share = pressure.share(kind)
         # Spread evenly, and not by chance: of three requests two, of ten one.
         self._debts[kind] += share
@@ -109,7 +109,7 @@ class PressureWatch:
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
-            self.pressure = self._beside = CALM
+            self.pressure = self.beside = CALM
 
     async def _watch(self) -> None:
         while True:
@@ -127,7 +127,7 @@ class PressureWatch:
     def found(self, readings: LoadReadings, intake_ms: float, beside_ms: float) -> None:
         """The newest readings, and how long an input waits: any, or of a tenant without others."""
         bounds = self._bounds
-        self._beside = self._beside.followed_by(pressure_of(bounds, readings, beside_ms))
+        self.beside = self.beside.followed_by(pressure_of(bounds, readings, beside_ms))
         self._set(self.pressure.followed_by(pressure_of(bounds, readings, intake_ms)))
 
     def _set(self, pressure: Pressure) -> None:
