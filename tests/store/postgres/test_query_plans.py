@@ -307,8 +307,8 @@ async def test_the_tenants_of_a_long_line_are_found_without_reading_it(
             )
             assert read <= 8, "two rows of each tenant, and an end"
             found = [(*row[:2], *row[3:6]) for row in await connection.fetch(asked)]
-            # Two of three tenants: one has had a turn.
-            here = [(key, None, "large", None, None), (key, None, "z", None, 7)]
+            # Two of three tenants, the older row first: one has had a turn.
+            here = [(key, None, "z", None, 7), (key, None, "large", None, None)]
             assert found == (here if key else []) + [(key, None, None, None, None)]
 
 
