@@ -45,7 +45,7 @@ from tenuto.model.entries import (
 from tenuto.model.graph import Loop
 from tenuto.model.ids import NodeKey, around, index_of
 from tenuto.model.inputs import TaskSucceeded
-from tenuto.model.json import Object
+from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
 from tests.core.holding import check_new_entries, check_snapshot, folded
 from tests.core.play import Run, decisions_of
@@ -209,6 +209,43 @@ def test_a_decision_may_stop_anywhere(seed: int) -> None:
         run = walk(document, make_input(Seeded(seed)), seed, restless=60, retries=seed % 4)
         check_end(run)
         assert again(document, run).entries == run.entries
+
+
+def test_a_loop_that_failed_with_its_instance_is_forgotten_with_the_iteration_around_it() -> None:
+    """The instance is retried, goes on with the next item, and its state can be stored."""
+    parts: list[JSON] = [{"n": n, "parts": [n]} for n in range(3)]
+    late: Object = {
+        "source": "arrivals",
+        "onItemError": "continue",
+        "timeout": "PT5M",
+        "errorHandling": "fail_workflow",
+        "when": "ctx.item.n > 0",
+    }
+    document: Object = {
+        "id": "doc",
+        "title": "doc",
+        "nodes": [
+            {"id": "n0", "type": "start", "config": {}},
+            {"id": "n1", "type": "loop", "config": {"source": parts}},
+            {"id": "n1b0", "type": "eventWait", "config": {"eventPattern": "evt.n1b0"}},
+            {"id": "n1b1", "type": "loop", "config": late},
+            {
+                "id": "n1b1b0",
+                "type": "approval",
+                "config": {"assignees": {"users": ["ann"]}, "deadline": "PT10S"},
+            },
+        ],
+        "edges": [
+            {"upstreamNodeID": "n0", "downstreamNodeID": "n1"},
+            {"upstreamNodeID": "n1", "downstreamNodeID": "n1b0", "sourceHandle": "loop"},
+            {"upstreamNodeID": "n1", "downstreamNodeID": "n1b1", "sourceHandle": "loop"},
+            {"upstreamNodeID": "n1b0", "downstreamNodeID": "n1b1"},
+            {"upstreamNodeID": "n1b1", "downstreamNodeID": "n1b1b0", "sourceHandle": "loop"},
+        ],
+    }
+    run = walk(document, {"k": 0, "flag": False, "items": []}, 0, retries=1)
+    check_end(run)
+    assert run.count("RETRY_REQUESTED") == 1, "vacuous"
 
 
 @pytest.mark.slow

@@ -75,6 +75,7 @@ def iteration_ended(plan: Plan, state: InstanceState, entry: IterationEnded) -> 
         # A cancelled node may still get a late result.
         if node is not None and not is_kept and node.status is not NodeStatus.CANCELLED:
             state.nodes = without_item(state.nodes, inner)
+            _forget_loop(state, inner)
         if inner in state.joins:
             state.joins = without_item(state.joins, inner)
         if state.sla:
@@ -261,6 +262,13 @@ def leave_loop(state: InstanceState, key: NodeKey) -> None:
     # An instance that fails keeps the loop as it is: it may be retried.
     is_over = loop is not None and state.ending is None and not state.nodes[key].is_open
     if is_over and loop is not None and not loop.active:
+        _forget_loop(state, key)
+
+
+def _forget_loop(state: InstanceState, key: NodeKey) -> None:
+    """Of a node in an iteration it may be left over: it failed while its instance was failing."""
+    loop = state.loops.get(key)
+    if loop is not None:
         state.context_bytes -= loop.size
         state.loops = without_item(state.loops, key)
 
