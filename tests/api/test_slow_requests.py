@@ -22,6 +22,7 @@ from tenuto.api.connections import ConnectionBounds, Connections
 from tenuto.api.http_protocol import (
     LINGER,
     MOST_HEAD,
+    ON_ITS_WAY,
     PORTION,
     BoundedHttp,
     Counts,
@@ -139,6 +140,37 @@ async def test_who_says_nothing_is_not_waited_for() -> None:
     _, wire = line.connect()
     line.clock.move(HEAD_SECONDS)
     assert (wire.sent, wire.is_closed) == (b"", True)
+
+
+@pytest.mark.parametrize("had_one", [False, True])
+async def test_a_request_that_is_on_its_way_when_the_server_stops_is_answered(
+    *, had_one: bool
+) -> None:
+    """The client sent it before it could know; the connection is closed after the answer."""
+    line = Line()
+    protocol, wire = line.connect()
+    if had_one:
+        protocol.data_received(WHOLE)
+        await line.answered()
+    wire.sent = b""
+    protocol.shutdown()
+    assert not wire.is_closed
+    protocol.data_received(WHOLE)
+    line.clock.move(ON_ITS_WAY)
+    assert not wire.is_closed
+    await line.answered()
+    assert wire.status == 204
+    assert wire.is_closed
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\n"])
+async def test_a_server_that_stops_waits_for_no_request_that_is_not_whole(sent: bytes) -> None:
+    line = Line()
+    protocol, wire = line.connect()
+    protocol.data_received(sent)
+    protocol.shutdown()
+    line.clock.move(ON_ITS_WAY)
+    assert wire.is_closed
 
 
 async def test_line_breaks_between_requests_keep_no_connection_open() -> None:

@@ -38,6 +38,8 @@ WAITING_PAUSE = 0.003
 """Seconds before a request begins that was sent without waiting for the answer to another."""
 LINGER = 5.0
 """Seconds for the rest of a body whose request is answered already."""
+ON_ITS_WAY = 0.3
+"""Seconds for a request that was sent before the client could know that the server stops."""
 _UNREADABLE = "TEN-2037"
 _REASONS = {
     400: b"Bad Request",
@@ -169,6 +171,7 @@ class BoundedHttp(HttpToolsProtocol):
         self._is_inside = False
         """Whether a request has begun and not ended."""
         self._is_upgraded = False
+        self._is_stopping = False
         self._unread = memoryview(b"")
         """What has come and is not parsed, since a request waits for the answer to another."""
         self._is_counted = False
@@ -193,6 +196,18 @@ class BoundedHttp(HttpToolsProtocol):
         if self._is_counted:
             self._open.end(_network(self.client))
         super().connection_lost(exc)
+
+    def shutdown(self) -> None:
+        """Answer what is under way, or on its way, and close the connection then."""
+        self._is_stopping = True
+        if self._is_answering:
+            super().shutdown()
+        else:
+            self._clock.call_later(ON_ITS_WAY, self._close_unless_answering)
+
+    def _close_unless_answering(self) -> None:
+        if not self._is_answering:
+            self.transport.close()
 
     def data_received(self, data: bytes) -> None:
         if len(data) <= PORTION and not self.has_waiting:
@@ -293,6 +308,7 @@ class BoundedHttp(HttpToolsProtocol):
             self._refusals is not None
             and self._refusals.has_any
             and not (self._is_answering or self.has_waiting or self._has_waited)
+            and not self._is_stopping
             and not (self.expect_100_continue or self.flow.write_paused)
             and not self.parser.should_upgrade()
             and self.parser.get_http_version() == "1.1"
@@ -334,6 +350,7 @@ class BoundedHttp(HttpToolsProtocol):
                 super().on_body(part)
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
+        cycle.keep_alive = cycle.keep_alive and not self._is_stopping
         begin = partial(super()._start_asgi_task, cycle, app)
         if self._has_waited:
             self._waiting.add(lambda: None if self.transport.is_closing() else begin())
