@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -186,3 +187,36 @@ async def test_a_stop_does_not_wait_for_costly_matching_that_a_dead_process_left
     app.engine.membership.look_for_unfinished()
     await asyncio.wait_for(app.engine.membership.caught_up(), 60)
     await app.close()
+
+
+async def test_a_dry_run_and_near_misses_have_the_slices_of_matching_and_end_with_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Twenty dry runs beside others took all of the time, and a stop waited for each."""
+    async with Tenuto() as app:
+        await app.deploy(waiting(COSTLY))
+        run = await app.start("wait", {"n": -1})
+        await app.publish("a.b", {"list": [1] * 3_000})
+        shared, asked = app.engine.events.slices, 0
+        turn = Slices.turn
+
+        async def counted(self: Slices, tenant: str = "") -> None:
+            nonlocal asked
+            assert self is shared
+            asked += 1
+            await turn(self, tenant)
+
+        monkeypatch.setattr(Slices, "turn", counted)
+        asking: list[Callable[[], Awaitable[object]]] = [
+            lambda: app.publish("a.b", {"list": [1] * 3_000}, dry_run=True),
+            run.explain,
+        ]
+        for ask in asking:
+            before = asked
+            await ask()
+            assert asked > before
+        app.engine.leave_matching()
+        for ask in asking:
+            shared.steps.taken = slices.STEPS
+            with pytest.raises(StoreUnavailable):
+                await ask()

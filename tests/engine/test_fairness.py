@@ -17,6 +17,7 @@ from tenuto.engine.turns.intake import Intake
 from tenuto.engine.turns.requests import EventRequest, Request, TakenOver
 from tenuto.engine.turns.sharing import (
     LATELY,
+    LIGHT_ROUNDS,
     LIGHT_SECONDS,
     LONGEST_REST,
     MOST_LIGHT,
@@ -547,12 +548,26 @@ async def test_large_work_rests_only_while_a_tenant_with_little_to_do_is_at_work
     assert sharing.rest_after(1e-3, "storm") > 0
     assert sharing.rest_after(9.0) == LONGEST_REST
     now += 1.1 * LIGHT_SECONDS
-    assert sharing.rest_after(1e-3) == 0
+    assert sharing.rest_after(LIGHT_SECONDS / LIGHT_ROUNDS) == 0
     sharing.weighed((), ["storm"])
     assert sharing.rest_after(1e-3) == 0, "all tenants have backlogs"
     sharing.weighed(["quiet"], ())
     sharing.end()
     assert sharing.rest_after(1e-3) == 0, "the engine stops"
+
+
+async def test_large_work_rests_also_where_it_keeps_the_next_input_of_another_tenant_away() -> None:
+    """Else that one is late because nothing rests, and nothing rests because it is late."""
+    now = 5.0
+    sharing = Sharing(lambda: now)
+    sharing.begin()
+    sharing.weighed(["quiet"], ())
+    took = 4 * LIGHT_SECONDS / LIGHT_ROUNDS
+    now += 3.9 * LIGHT_SECONDS
+    assert sharing.rest_after(took, "storm") == REST_TIMES * took
+    assert sharing.rest_after(took / 2, "storm") == 0
+    now += LATELY
+    assert sharing.rest_after(9.0, "storm") == 0, "it has nothing to do any more"
 
 
 async def test_that_another_tenant_was_at_work_counts_for_a_second() -> None:

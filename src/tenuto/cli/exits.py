@@ -14,6 +14,7 @@ from tenuto.cli.missing_package import missing_package
 from tenuto.cli.positions import Located, Positions
 from tenuto.cli.views.errors import error_json, show_error
 from tenuto.cli.views.terminal import say, show_json
+from tenuto.model.call_stack import with_call_room
 from tenuto.model.errors import (
     Conflict,
     Forbidden,
@@ -88,7 +89,7 @@ def perform(
     """The exit code of `work`, in a loop that `loop` makes, else in the usual one."""
     try:
         with asyncio.Runner(loop_factory=loop) as runner:
-            return runner.run(work())
+            return with_call_room(runner.run, work())
     except Located as located:
         return _show(located.error, located.positions, is_json=is_json)
     except TenutoError as error:

@@ -85,7 +85,7 @@ EVENTS: tuple[Attack, ...] = (
         before=lambda: [
             _waiting(f"{_DOUBLED} == workflow.input.number"),
             *_starts(1),
-            Ask("POST", "/events", [{"pattern": "a.b", "payload": _SIXTY}] * 100),
+            Ask("POST", "/events", [{"pattern": "a.b", "payload": _SIXTY}] * 5),
         ],
     ),
     Attack(

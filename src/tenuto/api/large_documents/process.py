@@ -26,6 +26,7 @@ from tenuto.api.problems import Refusal
 from tenuto.api.request_parser import read_json
 from tenuto.definition.schemas import problems_by_schema
 from tenuto.engine.definitions.reading import Reading, read_document
+from tenuto.model.call_stack import with_call_room
 from tenuto.model.errors import InvalidInput, Problem
 from tenuto.model.json import JSON
 from tenuto.tasks.answering_process import answer_questions
@@ -79,4 +80,4 @@ def _schema(text: bytes) -> JSON:
 
 if __name__ == "__main__":
     os.nice(_NICENESS)
-    answer_questions(answer)
+    with_call_room(answer_questions, answer)

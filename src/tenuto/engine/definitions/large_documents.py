@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeAlias, TypeVar
 from tenuto.engine.bounds import DEFAULT_BOUNDS
 from tenuto.engine.turns.fair_queue import FairQueue
 from tenuto.engine.turns.sharing import Sharing
+from tenuto.model.call_stack import with_call_room
 from tenuto.model.errors import Overloaded
 from tenuto.model.pauses import PACE
 from tenuto.tasks.collector import collect_young
@@ -164,7 +165,8 @@ class LargeDocuments:
 def _new_thread() -> SimpleQueue[_Job | None]:
     """The jobs of a new thread; None ends it."""
     jobs: SimpleQueue[_Job | None] = SimpleQueue()
-    threading.Thread(target=_work, args=(jobs,), name="large document", daemon=True).start()
+    run, given = with_call_room, (_work, jobs)
+    threading.Thread(target=run, args=given, name="large document", daemon=True).start()
     return jobs
 
 

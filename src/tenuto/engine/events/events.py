@@ -43,7 +43,7 @@ class Events:
             refusal=resolver.refusal,
             slices=slices,
         )
-        self.inspector = Inspector(shared.store, turns.loader, triggers, shared.clock)
+        self.inspector = Inspector(shared.store, turns.loader, triggers, shared.clock, slices)
         self.past = LookBack(
             shared.store, turns.intake_of, slices, page=shared.settings.bounds.look_back_page
         )

@@ -52,9 +52,12 @@ class DryRun(NamedTuple):
 class Inspector:
     """Reads open waits and stored events, and compares them."""
 
-    def __init__(self, store: Store, loader: Loader, triggers: Triggers, clock: Clock) -> None:
+    def __init__(
+        self, store: Store, loader: Loader, triggers: Triggers, clock: Clock, slices: Slices
+    ) -> None:
+        """`slices`: those of all matching, which rests and ends with them."""
         self._store = store
-        slices = Slices(clock)
+        self._slices = slices
         self._recipients = Recipients(WaitFinder(store, slices), triggers, clock)
         self._near = NearMisses(store, loader, clock, slices)
 
@@ -64,7 +67,8 @@ class Inspector:
             return {}
         rows = await self._store.seen_by(held.inbox).waits.of(held.state.id)
         waits = [row for row in rows if not row.is_cancellation]
-        return await self._near.of_waits(held.inbox, waits, held.state.created_at)
+        with self._slices.for_answer():
+            return await self._near.of_waits(held.inbox, waits, held.state.created_at)
 
     async def event(self, tenant: str, id: str) -> EventReport:
         """An event of a tenant with its deliveries and near misses; NotFound."""
@@ -80,11 +84,16 @@ class Inspector:
         starts = frozenset(each for each in deliveries if _is_start(each, event))
         reached = {(each.instance_id, each.node, each.iteration) for each in deliveries}
         reached |= {("", each.node, tenant) for each in starts}
-        near = await self._near.of_event(found.number, event, reached)
+        with self._slices.for_answer():
+            near = await self._near.of_event(found.number, event, reached)
         return EventReport(_counted(found, deliveries, starts), deliveries, starts, near)
 
     async def dry_run(self, event: Event) -> DryRun:
         """The effect that publishing an event would have; Conflict where its id is taken."""
+        with self._slices.for_answer():
+            return await self._dry_run(event)
+
+    async def _dry_run(self, event: Event) -> DryRun:
         known = await self._store.seen_by(event.tenant).inbox.get(event.tenant, event.id)
         number: int | None = None
         if known is not None:
@@ -120,8 +129,9 @@ def inspector_of(store: Store, plans: Plans, loader: Loader, clock: Clock) -> In
         is_missing=lambda _: False,
         limits=Limits(),
     )
-    triggers = Triggers(plans=plans, loader=loader, refusal=resolver.refusal, slices=Slices(clock))
-    return Inspector(store, loader, triggers, clock)
+    slices = Slices(clock)
+    triggers = Triggers(plans=plans, loader=loader, refusal=resolver.refusal, slices=slices)
+    return Inspector(store, loader, triggers, clock, slices)
 
 
 def _counted(

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from tenuto.engine.turns.sharing import Sharing
 from tenuto.expr import Steps
+from tenuto.model.errors import StoreUnavailable
 from tenuto.ports import Clock
 
 STEPS = 5_000
@@ -36,6 +39,16 @@ class Slices:
     def end(self) -> None:
         """Begin no further slice: matching that takes long is left, to be done again."""
         self._is_ended = True
+
+    @contextmanager
+    def for_answer(self) -> Iterator[None]:
+        """Say why there is no answer where matching for one was left: StoreUnavailable."""
+        try:
+            yield
+        except asyncio.CancelledError:
+            if not self._is_ended:
+                raise
+            raise StoreUnavailable("the engine stopped before all was compared") from None
 
     async def turn(self, tenant: str = "") -> None:
         """Where the slice is used up, let others go on, and begin a new one of a tenant.

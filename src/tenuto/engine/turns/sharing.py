@@ -22,6 +22,9 @@ LONGEST_REST = 0.1
 """Seconds: a slow store is no fault of a tenant."""
 LIGHT_SECONDS = 0.05
 """For so long after its last input a tenant without a backlog counts as at work."""
+LIGHT_ROUNDS = 50
+"""Also for as long as so much work takes that is as long: the next input of an instance, or of one
+that is asked for, comes so many rounds of the event loop later, and may wait in each."""
 LATELY = 1.0
 """Seconds after which it no longer counts that another tenant was at work, for slots."""
 SHARED_TURNS = 1_000
@@ -104,12 +107,13 @@ class Sharing:
 
         `tenant`: the one whose work it is; None: that of several.
         """
-        if self._is_ended or not self._has_other(tenant):
+        lately = max(LIGHT_SECONDS, min(LIGHT_ROUNDS * seconds, LATELY))
+        if self._is_ended or not self._has_other(tenant, lately):
             return 0.0
         return min(REST_TIMES * seconds, longest)
 
-    def _has_other(self, tenant: str | None) -> bool:
-        since = self._ticks() - LIGHT_SECONDS
+    def _has_other(self, tenant: str | None, lately: float) -> bool:
+        since = self._ticks() - lately
         if tenant is None:
             return self.is_shared and self._light_at >= since
         if self._newest_at >= since and self._newest_tenant not in ("", tenant):
