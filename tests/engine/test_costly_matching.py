@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import pytest
 
 from tenuto import Tenuto
 from tenuto.engine.events import slices
-from tenuto.engine.events.slices import Slices
+from tenuto.engine.events.slices import Slices, TenantSlices
+from tenuto.engine.events.wait_finder import WaitFinder
 from tenuto.engine.turns.sharing import Sharing
 from tenuto.model.errors import StoreUnavailable
+from tenuto.model.events import Event
 from tenuto.model.json import Object
 from tenuto.ports import SystemClock
 from tenuto.store.memory import MemoryDisk, MemoryStore
@@ -73,13 +75,13 @@ async def test_others_go_on_while_an_event_is_matched(workflow: Object) -> None:
 async def test_cheap_conditions_are_matched_in_few_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     cut = 0
 
-    async def counted(self: Slices, tenant: str = "") -> None:
+    async def counted(self: TenantSlices) -> None:
         nonlocal cut
         if self.steps.taken >= slices.STEPS:
             cut += 1
             self.steps.taken = 0
 
-    monkeypatch.setattr(slices.Slices, "turn", counted)
+    monkeypatch.setattr(TenantSlices, "turn", counted)
     async with Tenuto() as app:
         await app.deploy(waiting("event.payload.n > 0"))
         for _ in range(WAITS):
@@ -88,18 +90,22 @@ async def test_cheap_conditions_are_matched_in_few_slices(monkeypatch: pytest.Mo
     assert cut <= WAITS // 50
 
 
-async def test_only_one_of_many_goes_on_in_a_turn_of_the_loop() -> None:
+@pytest.mark.parametrize("tenants", [["a"], ["a", "b", "c"]])
+async def test_only_one_of_many_goes_on_in_a_turn_of_the_loop(tenants: list[str]) -> None:
     clock = SystemClock()
     shared, done = Slices(clock), 0
 
-    async def work() -> None:
+    async def work(tenant: str) -> None:
         nonlocal done
         for _ in range(10):
-            await shared.turn()
-            shared.steps.taken += slices.STEPS
+            its_own = shared.of(tenant)
+            await its_own.turn()
+            its_own.steps.taken += slices.STEPS
             done += 1
 
-    working = asyncio.gather(*(work() for _ in range(20)))
+    for tenant in tenants:
+        shared.of(tenant).steps.taken = slices.STEPS
+    working = asyncio.gather(*(work(tenants[number % len(tenants)]) for number in range(20)))
     most = 0
     while not working.done():
         before = done
@@ -108,7 +114,7 @@ async def test_only_one_of_many_goes_on_in_a_turn_of_the_loop() -> None:
     assert (done, most) == (200, 1)
 
 
-@pytest.mark.parametrize(("is_shared", "rests"), [(False, [0, 0, 0]), (True, [0.003, 0.02, 0])])
+@pytest.mark.parametrize(("is_shared", "rests"), [(False, []), (True, [0.003, 0.02])])
 async def test_matching_rests_after_its_slices_while_another_tenant_is_at_work(
     *, is_shared: bool, rests: list[float]
 ) -> None:
@@ -119,12 +125,53 @@ async def test_matching_rests_after_its_slices_while_another_tenant_is_at_work(
             slept.append(round(seconds, 6))
 
     clock = Noting()
-    shared = Slices(clock, beside_another() if is_shared else Sharing())
+    shared = Slices(clock, beside_another() if is_shared else Sharing()).of()
     for took in (0.001, 0.1, 1.0):
         clock.move(took)
         shared.steps.taken += slices.STEPS
         await shared.turn()
-    assert slept == rests, "a slice of a second was mostly other work"
+    assert [each for each in slept if each] == rests, "a slice of a second was mostly other work"
+
+
+async def test_matching_waits_for_no_rest_of_another_tenant() -> None:
+    class Asleep(SystemClock):
+        async def sleep(self, seconds: float) -> None:
+            await (asyncio.Event().wait() if seconds else asyncio.sleep(0))
+
+    shared = Slices(Asleep(), beside_another())
+    for tenant in ("storm", "quiet"):
+        shared.of(tenant).steps.taken = slices.STEPS
+    resting = asyncio.ensure_future(shared.of("storm").turn())
+    await turns(3)
+    assert not resting.done()
+    shared.sharing.end()
+    await asyncio.wait_for(shared.of("quiet").turn(), 60)
+    resting.cancel()
+
+
+async def test_a_dry_run_waits_for_none_of_another_tenant(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with Tenuto() as app:
+        inspector, never = app.engine.events.inspector, asyncio.Event()
+        begun = asyncio.Event()
+        find = WaitFinder.fitting_each
+
+        async def stuck(self: WaitFinder, events: Sequence[Event]) -> object:
+            if any(event.tenant == "storm" for event in events):
+                begun.set()
+                await never.wait()
+            return await find(self, events)
+
+        monkeypatch.setattr(WaitFinder, "fitting_each", stuck)
+
+        def asked(tenant: str) -> asyncio.Future[object]:
+            now = app.engine.clock.now()
+            event = Event(id=tenant, tenant=tenant, pattern="a.b", payload={}, received_at=now)
+            return asyncio.ensure_future(inspector.dry_run(event))
+
+        waiting = asked("storm")
+        await begun.wait()
+        await asyncio.wait_for(asked("quiet"), 60)
+        waiting.cancel()
 
 
 async def is_being_matched(app: Tenuto) -> None:
@@ -197,16 +244,16 @@ async def test_a_dry_run_and_near_misses_have_the_slices_of_matching_and_end_wit
         await app.deploy(waiting(COSTLY))
         run = await app.start("wait", {"n": -1})
         await app.publish("a.b", {"list": [1] * 3_000})
-        shared, asked = app.engine.events.slices, 0
-        turn = Slices.turn
+        shared, asked = app.engine.events.slices.of("default"), 0
+        turn = TenantSlices.turn
 
-        async def counted(self: Slices, tenant: str = "") -> None:
+        async def counted(self: TenantSlices) -> None:
             nonlocal asked
             assert self is shared
             asked += 1
-            await turn(self, tenant)
+            await turn(self)
 
-        monkeypatch.setattr(Slices, "turn", counted)
+        monkeypatch.setattr(TenantSlices, "turn", counted)
         asking: list[Callable[[], Awaitable[object]]] = [
             lambda: app.publish("a.b", {"list": [1] * 3_000}, dry_run=True),
             run.explain,

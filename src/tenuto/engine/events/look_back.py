@@ -94,8 +94,9 @@ class LookBack:
     async def _first_fit(self, arms: Sequence[WaitRow], event: Event) -> WaitRow | None:
         """The first listed arm that an event matches."""
         for arm in arms:
-            await self._slices.turn(arm.tenant)
-            if is_fit(arm, event, self._slices.steps):
+            slices = self._slices.of(arm.tenant)
+            await slices.turn()
+            if is_fit(arm, event, slices.steps):
                 return arm
         return None
 

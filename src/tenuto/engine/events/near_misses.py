@@ -14,7 +14,7 @@ import msgspec
 
 from tenuto.core.scope import scope_of
 from tenuto.engine.events.recipients import key_of, place_of
-from tenuto.engine.events.slices import Slices
+from tenuto.engine.events.slices import Slices, TenantSlices
 from tenuto.engine.events.wait_finder import BYTES_PER_STEP, STEPS_OF_A_WAIT, term_of
 from tenuto.engine.turns.held import Held
 from tenuto.engine.turns.loader import Loader
@@ -77,7 +77,7 @@ class NearMisses:
             for pattern in dict.fromkeys(wait.pattern for wait in shown)
         }
         found: dict[WaitKey, list[NearEvent]] = {}
-        work = _Work(self._slices, tenant)
+        work = _Work(self._slices.of(tenant))
         for wait in shown:
             compared = _Compared(wait, work.steps)
             near: list[NearEvent] = []
@@ -100,7 +100,7 @@ class NearMisses:
         self, number: int | None, event: Event, reached: Collection[tuple[str, str, str]]
     ) -> list[NearWait]:
         """The near misses of an event, the nearest first, without the places that it reached."""
-        work = _Work(self._slices, event.tenant)
+        work = _Work(self._slices.of(event.tenant))
         around = await self._around(event, work)
         waits = [wait for wait in around if place_of(wait) not in reached]
         states = await self._states(waits)
@@ -183,10 +183,9 @@ def _is_read_late(wait: WaitRow) -> bool:
 class _Work:
     """Cuts the comparisons for one answer into slices, and ends them at a budget."""
 
-    def __init__(self, slices: Slices, tenant: str) -> None:
+    def __init__(self, slices: TenantSlices) -> None:
         self.steps = Steps()
         self._slices = slices
-        self._tenant = tenant
         self._told = 0
 
     @property
@@ -197,7 +196,7 @@ class _Work:
         """Begin another slice, where one is done."""
         self._slices.steps.taken += self.steps.taken - self._told
         self._told = self.steps.taken
-        await self._slices.turn(self._tenant)
+        await self._slices.turn()
 
 
 class _Compared:

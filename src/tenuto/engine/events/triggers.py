@@ -68,13 +68,14 @@ class Triggers:
         """
         changing = sorted({row.instance_id for row in rows if not row.captures})
         loaded = await self._loader.load(changing) if changing else {}
+        slices = self._slices.of(event.tenant)
         found: list[WaitRow] = []
         for row in sorted(rows, key=_position):
             if row.captures:
                 found.append(row)
                 continue
-            await self._slices.turn(event.tenant)
-            if _may_hold(loaded.get(row.instance_id), row.position, event, self._slices.steps):
+            await slices.turn()
+            if _may_hold(loaded.get(row.instance_id), row.position, event, slices.steps):
                 found.append(row)
         return found
 
@@ -125,8 +126,9 @@ class Triggers:
         try:
             deployed = await self._plans.get(row.tenant, row.node, row.attempt)
             trigger = deployed.plan.definition.triggers[row.position]
-            await self._slices.turn(event.tenant)
-            input = started_input(trigger.input_mapping, event, self._slices.steps)
+            slices = self._slices.of(event.tenant)
+            await slices.turn()
+            input = started_input(trigger.input_mapping, event, slices.steps)
         except StoreUnavailable:
             raise
         except (TenutoError, ExpressionError) as error:

@@ -6,11 +6,12 @@ import logging
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
+from weakref import WeakValueDictionary
 
 import msgspec
 
 from tenuto.engine.batcher import Batcher
-from tenuto.engine.events.slices import Slices
+from tenuto.engine.events.slices import Slices, TenantSlices
 from tenuto.events import fits
 from tenuto.expr import ExpressionError, Steps, event_term_values, split_condition
 from tenuto.model.events import Event
@@ -35,11 +36,15 @@ class WaitFinder:
     def __init__(self, store: Store, slices: Slices) -> None:
         self._store = store
         self._slices = slices
-        self._together = Batcher(self.fitting_each)
+        self._together: WeakValueDictionary[str, Batcher[Event, Found]] = WeakValueDictionary()
+        """Of each tenant: the costly conditions of one do not delay others."""
 
     async def fitting(self, event: Event) -> Found:
         """The open waits that an event matches, by key."""
-        return await self._together.ask(event)
+        together = self._together.get(event.tenant)
+        if together is None:
+            together = self._together[event.tenant] = Batcher(self.fitting_each)
+        return await together.ask(event)
 
     async def fitting_each(self, events: Sequence[Event]) -> list[Found]:
         """For each event the open waits of its tenant that it matches, by key."""
@@ -50,7 +55,8 @@ class WaitFinder:
 
     async def _find(self, tenant: str, events: Sequence[Event], found: list[Found]) -> None:
         """Add the matches of one tenant's events, with one query for all."""
-        interested = await self._by_term(tenant, events)
+        slices = self._slices.of(tenant)
+        interested = await self._by_term(tenant, events, slices)
         after: WaitKey | None = None
         while interested:
             page = await self._store.waits.matching(
@@ -59,15 +65,17 @@ class WaitFinder:
             for wait in page:
                 term = WaitTerm(wait.pattern, wait.term_paths, wait.term_values)
                 for index in interested[term]:
-                    await self._slices.turn(tenant)
-                    if is_fit(wait, events[index], self._slices.steps):
+                    await slices.turn()
+                    if is_fit(wait, events[index], slices.steps):
                         found[index].append(wait)
             if len(page) < PAGE:
                 break
             last = page[-1]
             after = WaitKey(last.instance_id, last.node, last.iteration, last.arm)
 
-    async def _by_term(self, tenant: str, events: Sequence[Event]) -> Mapping[WaitTerm, list[int]]:
+    async def _by_term(
+        self, tenant: str, events: Sequence[Event], slices: TenantSlices
+    ) -> Mapping[WaitTerm, list[int]]:
         """The places in the index of waits for a tenant's events, and the events of each."""
         its_own = [(index, each) for index, each in enumerate(events) if each.tenant == tenant]
         of_pattern = {
@@ -83,8 +91,8 @@ class WaitFinder:
         for index, event in its_own:
             value = event.as_value()
             for term, paths in places[event.pattern]:
-                await self._slices.turn(tenant)
-                values = _term_values(paths, value, self._slices.steps)
+                await slices.turn()
+                values = _term_values(paths, value, slices.steps)
                 interested[WaitTerm(term.pattern, term.term_paths, values)].append(index)
         return interested
 
