@@ -88,3 +88,19 @@ async def test_a_write_that_fails_lets_the_next_one_begin() -> None:
     with pytest.raises(StoreUnavailable):
         await pace.write(refused)
     assert await pace.write(written) == 1
+
+
+@pytest.mark.parametrize("is_shared", [False, True])
+async def test_requests_begin_one_in_each_round_and_with_pauses_beside_others(
+    *, is_shared: bool
+) -> None:
+    slept: list[float] = []
+
+    class Noting(HandClock):
+        async def sleep(self, seconds: float) -> None:
+            slept.append(seconds)
+
+    pace = Pace(Noting(), beside_another() if is_shared else Sharing())
+    await pace.begin("storm")
+    await pace.begin("quiet")
+    assert slept == [0.003 if is_shared else 0, 0]

@@ -90,13 +90,18 @@ class Audit(ColdPart):
     """
 
     @writes
-    async def append(self, entries: Sequence[AuditEntry]) -> list[AuditRow]:
+    async def append(
+        self, entries: Sequence[AuditEntry], *, is_durable_later: bool = False
+    ) -> list[AuditRow]:
         """Append lines to the chains of their tenants, in order; all of a chain, or none.
 
         An entry whose id exists already is not written again: the stored line is returned.
-        Concurrent appends to the same chain wait for each other.
+        Concurrent appends to the same chain wait for each other. `is_durable_later`: they may be
+        durable with the next transaction of the store that is.
         """
-        return await self._port.transaction(lambda: _append(entries))
+        return await self._port.transaction(
+            lambda: _append(entries), is_durable_later=is_durable_later
+        )
 
     @for_tenants
     async def query(self, query: AuditQuery) -> list[AuditRow]:
