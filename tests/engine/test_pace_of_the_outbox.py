@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from tenuto.engine.outbox.pace import Pace
-from tenuto.engine.turns.sharing import Sharing
+from tenuto.engine.turns.sharing import SHARED_TURNS, Sharing
 from tenuto.model.errors import StoreUnavailable
 from tests.access.hand_clock import HandClock
 from tests.engine.situations import beside_another
@@ -88,6 +88,30 @@ async def test_a_write_that_fails_lets_the_next_one_begin() -> None:
     with pytest.raises(StoreUnavailable):
         await pace.write(refused)
     assert await pace.write(written) == 1
+
+
+async def test_writes_for_one_tenant_rest_however_long_another_has_been_at_work_alone() -> None:
+    """Its instances take turns, and those of deliveries take none."""
+    now, clock = 5.0, HandClock()
+    sharing = Sharing(lambda: now)
+    pace = Pace(clock, sharing)
+    began: list[str] = []
+
+    async def write() -> None:
+        began.append("write")
+        clock.move(0.01)
+
+    sharing.saw(["storm"])
+    for _ in range(2 * SHARED_TURNS):
+        sharing.saw(["quiet"])
+    assert not sharing.is_shared
+    await pace.write(write, {"storm"})
+    resting = asyncio.ensure_future(pace.write(write, {"quiet"}))
+    await settled()
+    assert began == ["write"]
+    clock.move(0.03)
+    await resting
+    await asyncio.wait_for(pace.write(write, {"quiet"}), 60)
 
 
 @pytest.mark.parametrize("is_shared", [False, True])

@@ -324,9 +324,11 @@ class Deliverer:
 
     async def _settled(self, settlement: Settlement) -> None:
         """Record an acknowledged delivery, also if the store is unavailable for a while."""
+        known = self._tenants.get(settlement.listener_id)
+        tenants = () if known is None else (known,)
         while True:
             try:
-                await self._pace.write(lambda: self._store.outbox.settle(settlement))
+                await self._pace.write(lambda: self._store.outbox.settle(settlement), tenants)
             except StoreUnavailable as error:
                 log.warning(
                     "webhook=%s: a delivery is not recorded yet: %s", settlement.listener_id, error

@@ -149,7 +149,10 @@ class Drainer:
                     await self._clock.sleep(0)
         try:
             numbers = [notice.row.number for notice in notices]
-            await self._pace.write(lambda: self._store.outbox.drain(numbers, postings))
+            await self._pace.write(
+                lambda: self._store.outbox.drain(numbers, postings),
+                {notice.row.tenant for notice in notices},
+            )
         except DataRefused as error:
             # Divided by halves, until the faulty row stands alone.
             self._page = max(1, len(rows) // 2)

@@ -7,7 +7,7 @@ to do would otherwise wait for one of them before each of its turns.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from typing import TypeVar
 
 from tenuto.engine.turns.sharing import Sharing
@@ -35,14 +35,18 @@ class Pace:
     def is_shared(self) -> bool:
         return self._sharing.is_shared
 
-    async def write(self, write: Callable[[], Awaitable[T]]) -> T:
-        """The result of a write, as soon as there is one; then there is a rest."""
+    async def write(self, write: Callable[[], Awaitable[T]], tenants: Collection[str] = ()) -> T:
+        """The result of a write, as soon as there is one; then there is a rest.
+
+        `tenants`: those whose work it is.
+        """
         await self._writing.acquire()
         began = self._clock.ticks()
         try:
             return await write()
         finally:
-            seconds = self._sharing.rest_after(self._clock.ticks() - began)
+            tenant = next(iter(tenants)) if len(tenants) == 1 else None
+            seconds = self._sharing.rest_after(self._clock.ticks() - began, tenant)
             if seconds > 0:
                 self._clock.call_later(seconds, self._writing.release)
             else:
