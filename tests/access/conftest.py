@@ -21,7 +21,6 @@ class CountingStore(ScriptedStore):
         self.looks = 0
         self.looks_for_any = 0
         self.batches: list[int] = []
-        self.durable_later: list[bool] = []
         self.is_away = False
 
     async def on_access_key(self, call: Call) -> object:
@@ -39,7 +38,6 @@ class CountingStore(ScriptedStore):
     async def on_audit_append(self, call: Call) -> object:
         entries = call.args[0]
         self.batches.append(len(entries))
-        self.durable_later.append(call.kwargs.get("is_durable_later", False))
         if self.is_away:
             raise StoreUnavailable("away")
         return await call()

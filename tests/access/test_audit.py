@@ -95,23 +95,6 @@ async def test_what_comes_at_once_is_written_together_and_each_waits_for_it(
     assert (await verify_chain(store.audit, "acme")).fault is None
 
 
-async def test_only_what_no_answer_rests_on_may_be_durable_with_the_change_that_follows(
-    audit: AuditLog, store: CountingStore
-) -> None:
-    async def line(outcome: str, *, is_waited_for: bool = True) -> None:
-        await audit.record(
-            principal=ADA, action="a", target="t", outcome=outcome, is_waited_for=is_waited_for
-        )
-
-    await line("asked")
-    await line("done")
-    await line("done", is_waited_for=False)
-    await line("asked")
-    await asyncio.gather(line("asked"), line("refused"))
-    assert store.durable_later == [True, False, True, False]
-    assert store.batches == [1, 1, 2, 2]
-
-
 async def test_what_is_not_durable_is_not_answered(audit: AuditLog, store: CountingStore) -> None:
     store.is_away = True
     with pytest.raises(StoreUnavailable):

@@ -163,6 +163,15 @@ async def test_a_request_that_is_on_its_way_when_the_server_stops_is_answered(
     assert wire.is_closed
 
 
+async def test_requests_that_wait_for_another_when_the_server_stops_are_answered() -> None:
+    line = Line()
+    protocol, wire = line.connect()
+    protocol.data_received(WHOLE * 3)
+    protocol.shutdown()
+    await turn(lambda: wire.is_closed)
+    assert wire.sent.count(b"HTTP/1.1 204") == 3
+
+
 @pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\n"])
 async def test_a_server_that_stops_waits_for_no_request_that_is_not_whole(sent: bytes) -> None:
     line = Line()

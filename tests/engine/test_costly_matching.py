@@ -16,6 +16,7 @@ from tenuto.engine.turns.sharing import Sharing
 from tenuto.model.errors import StoreUnavailable
 from tenuto.model.events import Event
 from tenuto.model.json import Object
+from tenuto.model.test_run import inbox_of
 from tenuto.ports import SystemClock
 from tenuto.store.memory import MemoryDisk, MemoryStore
 from tests.access.hand_clock import HandClock
@@ -103,8 +104,6 @@ async def test_only_one_of_many_goes_on_in_a_turn_of_the_loop(tenants: list[str]
             its_own.steps.taken += slices.STEPS
             done += 1
 
-    for tenant in tenants:
-        shared.of(tenant).steps.taken = slices.STEPS
     working = asyncio.gather(*(work(tenants[number % len(tenants)]) for number in range(20)))
     most = 0
     while not working.done():
@@ -172,6 +171,29 @@ async def test_a_dry_run_waits_for_none_of_another_tenant(monkeypatch: pytest.Mo
         await begun.wait()
         await asyncio.wait_for(asked("quiet"), 60)
         waiting.cancel()
+
+
+async def test_all_test_runs_have_the_same_slices_and_answers_have_others() -> None:
+    shared = Slices(SystemClock())
+    one, another = (shared.of(inbox_of(id)) for id in ("i1", "i2"))
+    assert one is another
+    assert one is not shared.of("default")
+    assert shared.of("default") is not shared.of("default", for_answer=True)
+
+
+async def test_a_cancelled_answer_is_cancelled_also_while_matching_ends() -> None:
+    shared = Slices(SystemClock())
+    shared.end()
+
+    async def answered() -> None:
+        with shared.for_answer():
+            await asyncio.Event().wait()
+
+    answering = asyncio.ensure_future(answered())
+    await turns(2)
+    answering.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await answering
 
 
 async def is_being_matched(app: Tenuto) -> None:
@@ -244,7 +266,8 @@ async def test_a_dry_run_and_near_misses_have_the_slices_of_matching_and_end_wit
         await app.deploy(waiting(COSTLY))
         run = await app.start("wait", {"n": -1})
         await app.publish("a.b", {"list": [1] * 3_000})
-        shared, asked = app.engine.events.slices.of("default"), 0
+        shared = app.engine.events.slices.of("default", for_answer=True)
+        asked = 0
         turn = TenantSlices.turn
 
         async def counted(self: TenantSlices) -> None:

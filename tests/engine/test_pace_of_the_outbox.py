@@ -112,19 +112,3 @@ async def test_writes_for_one_tenant_rest_however_long_another_has_been_at_work_
     clock.move(0.03)
     await resting
     await asyncio.wait_for(pace.write(write, {"quiet"}), 60)
-
-
-@pytest.mark.parametrize("is_shared", [False, True])
-async def test_requests_begin_one_in_each_round_and_with_pauses_beside_others(
-    *, is_shared: bool
-) -> None:
-    slept: list[float] = []
-
-    class Noting(HandClock):
-        async def sleep(self, seconds: float) -> None:
-            slept.append(seconds)
-
-    pace = Pace(Noting(), beside_another() if is_shared else Sharing())
-    await pace.begin("storm")
-    await pace.begin("quiet")
-    assert slept == [0.003 if is_shared else 0, 0]

@@ -1,16 +1,15 @@
 """The audit log: a line for every change and every refusal.
 
-The line that a change was asked for is committed before the change begins, so that no change is
-without one wherever a process dies; its outcome is a second line with the same request id. Lines on
-which no answer rests may wait for the disk together with the change itself.
+The line that a change was asked for is durable before the change begins, so that no change is
+without one wherever a process dies; its outcome is a second line with the same request id.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple, cast, get_args
+from collections.abc import Mapping
+from typing import cast, get_args
 
 from tenuto.access.audit_backlog import AuditBacklog
 from tenuto.access.client_network import client_network
@@ -33,13 +32,6 @@ _PATIENCE = 0.02
 delay the turns of instances twice."""
 
 
-class _Line(NamedTuple):
-    entry: AuditEntry
-    is_durable_later: bool
-    """Whether no answer rests on it. A change is in the same log behind its line `asked`: it is
-    durable with that line, or not at all."""
-
-
 class AuditLog:
     """Writes lines, in batches of those that come at the same time."""
 
@@ -49,8 +41,7 @@ class AuditLog:
         """`most_sources`: addresses whose refusals are counted apart."""
         self._clock = clock
         self._ids = ids
-        self._store = store
-        self._together: Batcher[_Line, AuditRow] = Batcher(self._append, _MOST)
+        self._together: Batcher[AuditEntry, AuditRow] = Batcher(store.append, _MOST)
         self._backlog = AuditBacklog(store.append, clock)
         self._refusals = UnauthenticatedRefusals(clock, self._refused_more, most_sources)
         self._unwaited: set[asyncio.Task[None]] = set()
@@ -93,9 +84,7 @@ class AuditLog:
             before=recorded(before),
             after=recorded(after if after is not None else details or None),
         )
-        is_answer = is_waited_for and entry.outcome != "asked"
-        line = _Line(entry, is_durable_later=not is_answer)
-        joined = self._together.join(line, has_time=not is_waited_for)
+        joined = self._together.join(entry, has_time=not is_waited_for)
         writing = asyncio.ensure_future(self._written(entry, joined))
         if is_waited_for:
             # The client may disconnect: the line is written all the same.
@@ -142,12 +131,6 @@ class AuditLog:
         self._unwaited.discard(writing)
         if not writing.cancelled() and (error := writing.exception()) is not None:
             log.warning("audit: a line is written later: %s", error)
-
-    async def _append(self, lines: Sequence[_Line]) -> Sequence[AuditRow]:
-        return await self._store.append(
-            [line.entry for line in lines],
-            is_durable_later=all(line.is_durable_later for line in lines),
-        )
 
     async def _written(self, entry: AuditEntry, joined: asyncio.Future[AuditRow]) -> None:
         try:

@@ -350,7 +350,8 @@ class BoundedHttp(HttpToolsProtocol):
                 super().on_body(part)
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
-        cycle.keep_alive = cycle.keep_alive and not self._is_stopping
+        # Those that wait for this one are answered too.
+        cycle.keep_alive = cycle.keep_alive and (bool(self.pipeline) or not self._is_stopping)
         begin = partial(super()._start_asgi_task, cycle, app)
         if self._has_waited:
             self._waiting.add(lambda: None if self.transport.is_closing() else begin())

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import functools
 import logging
+import math
 import socket
 from collections.abc import AsyncIterator, Iterator
 from typing import cast
@@ -92,7 +93,7 @@ async def serving(pipeline: RequestPipeline, listener: socket.socket) -> AsyncIt
         server_header=False,
         proxy_headers=False,
         timeout_keep_alive=_LONGEST_IDLE,
-        timeout_graceful_shutdown=int(service.config.drain_seconds),
+        timeout_graceful_shutdown=max(1, math.ceil(service.config.drain_seconds)),
     )
     server = _Server(config)
     running = asyncio.ensure_future(server.serve(sockets=[listener]))

@@ -51,6 +51,8 @@ def _listeners() -> Iterator[Ask]:
 
 _DOUBLED = "event.payload.list.reduce((a, b) => [a, a], 1)"
 """Sixty steps make a value of 2^60 items, which is to be compared, shown or taken over."""
+_FEW = 5
+"""Events of these: each is compared with a thousand waits before the attack begins."""
 _SIXTY: JSON = {"list": list(range(60))}
 
 
@@ -85,7 +87,7 @@ EVENTS: tuple[Attack, ...] = (
         before=lambda: [
             _waiting(f"{_DOUBLED} == workflow.input.number"),
             *_starts(1),
-            Ask("POST", "/events", [{"pattern": "a.b", "payload": _SIXTY}] * 5),
+            Ask("POST", "/events", [{"pattern": "a.b", "payload": _SIXTY}] * _FEW),
         ],
     ),
     Attack(

@@ -192,7 +192,7 @@ class _Pace:
         took = self._ticks() - self._began
         if took < _PART_SECONDS:
             return
-        if rest := self._sharing.rest_after(took, self._tenant, _LONGEST_PAUSE):
+        if rest := self._sharing.rest_after(took, self._tenant, _LONGEST_PAUSE, is_in_loop=True):
             _rest(rest)
         self._began = self._ticks()
 

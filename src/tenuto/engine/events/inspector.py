@@ -58,7 +58,7 @@ class Inspector:
         """`slices`: those of all matching, which rests and ends with them."""
         self._store = store
         self._slices = slices
-        self._recipients = Recipients(WaitFinder(store, slices), triggers, clock)
+        self._recipients = Recipients(WaitFinder(store, slices, for_answers=True), triggers, clock)
         self._near = NearMisses(store, loader, clock, slices)
 
     async def near_events(self, held: Held) -> NearEvents:

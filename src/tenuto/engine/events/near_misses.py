@@ -77,7 +77,7 @@ class NearMisses:
             for pattern in dict.fromkeys(wait.pattern for wait in shown)
         }
         found: dict[WaitKey, list[NearEvent]] = {}
-        work = _Work(self._slices.of(tenant))
+        work = _Work(self._slices.of(tenant, for_answer=True))
         for wait in shown:
             compared = _Compared(wait, work.steps)
             near: list[NearEvent] = []
@@ -100,7 +100,7 @@ class NearMisses:
         self, number: int | None, event: Event, reached: Collection[tuple[str, str, str]]
     ) -> list[NearWait]:
         """The near misses of an event, the nearest first, without the places that it reached."""
-        work = _Work(self._slices.of(event.tenant))
+        work = _Work(self._slices.of(event.tenant, for_answer=True))
         around = await self._around(event, work)
         waits = [wait for wait in around if place_of(wait) not in reached]
         states = await self._states(waits)

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from tenuto.engine.turns.sharing import Sharing
 from tenuto.expr import Steps
 from tenuto.model.errors import StoreUnavailable
+from tenuto.model.test_run import PREFIX, is_inbox_of_test_run
 from tenuto.ports import Clock
 
 STEPS = 5_000
@@ -29,18 +30,34 @@ class Slices:
         self.clock = clock
         self.sharing = sharing or Sharing()
         self.beginning = asyncio.Lock()
+        self.steps = Steps()
+        """What all tenants have taken in this round of the event loop, or a little before."""
         self.is_ended = False
-        self._of: OrderedDict[str, TenantSlices] = OrderedDict()
+        self._of: OrderedDict[tuple[str, bool], TenantSlices] = OrderedDict()
 
-    def of(self, tenant: str = "") -> TenantSlices:
-        """Those of one tenant, for all that it has to match."""
-        found = self._of.get(tenant)
+    def of(self, tenant: str = "", *, for_answer: bool = False) -> TenantSlices:
+        """Those of one tenant, for all that it has to match.
+
+        `for_answer`: for all that it only asks about, which does not delay what it has to match.
+        All test runs have the same ones: a tenant may have thousands.
+        """
+        key = PREFIX if is_inbox_of_test_run(tenant) else tenant, for_answer
+        found = self._of.get(key)
         if found is None:
-            found = self._of[tenant] = TenantSlices(self, tenant)
-        self._of.move_to_end(tenant)
+            found = self._of[key] = TenantSlices(self, key[0])
+        self._of.move_to_end(key)
         if len(self._of) > MOST_TENANTS:
             self._of.popitem(last=False)
         return found
+
+    async def begin(self) -> None:
+        """Return in a round of the event loop in which nothing has begun; CancelledError."""
+        async with self.beginning:
+            if not self.is_ended:
+                await self.clock.sleep(0)
+            if self.is_ended:
+                raise asyncio.CancelledError
+            self.steps.taken = 0
 
     def end(self) -> None:
         """Begin no further slice: matching that takes long is left, to be done again."""
@@ -52,9 +69,29 @@ class Slices:
         try:
             yield
         except asyncio.CancelledError:
-            if not self.is_ended:
+            task = asyncio.current_task()
+            if not self.is_ended or task is None or task.cancelling():
                 raise
             raise StoreUnavailable("the engine stopped before all was compared") from None
+
+
+class _Counted(Steps):
+    """The steps of one tenant's slice, which count for all tenants together as well."""
+
+    __slots__ = ("_all", "_taken")
+
+    def __init__(self, together: Steps) -> None:
+        self._all = together
+        self._taken = 0
+
+    @property
+    def taken(self) -> int:  # type: ignore[override]
+        return self._taken
+
+    @taken.setter
+    def taken(self, steps: int) -> None:
+        self._all.taken += max(0, steps - self._taken)
+        self._taken = steps
 
 
 class TenantSlices:
@@ -70,7 +107,7 @@ class TenantSlices:
         self._tenant = tenant
         self._turn = asyncio.Lock()
         self._began = together.clock.ticks()
-        self.steps = Steps()
+        self.steps: Steps = _Counted(together.steps)
         """What the slice under way has taken, by all that match: they begin together, each with a
         condition that may take all of it."""
 
@@ -79,22 +116,30 @@ class TenantSlices:
 
         CancelledError if there is none. It is asked for before work and counted in `steps` after.
         """
-        if self.steps.taken < STEPS:
+        if self._has_room:
             return
         async with self._turn:
-            if self._together.is_ended:
-                raise asyncio.CancelledError
-            if self.steps.taken < STEPS:
+            if self._has_room:
                 return
-            await self._rest()
-            async with self._together.beginning:
-                await self._together.clock.sleep(0)
-            self._began = self._together.clock.ticks()
-            self.steps.taken = 0
+            is_used_up = self.steps.taken >= STEPS
+            if is_used_up:
+                await self._rest()
+            await self._together.begin()
+            if is_used_up:
+                self._began = self._together.clock.ticks()
+                self.steps.taken = 0
+
+    @property
+    def _has_room(self) -> bool:
+        """Whether neither this slice is used up nor what all tenants may take in a round."""
+        if self._together.is_ended and self.steps.taken >= STEPS:
+            raise asyncio.CancelledError
+        return self.steps.taken < STEPS and self._together.steps.taken < STEPS
 
     async def _rest(self) -> None:
         took = self._together.clock.ticks() - self._began
         if took > _LONGEST_SLICE:
             return
-        if rest := self._together.sharing.rest_after(took, self._tenant, _LONGEST_REST):
+        rest = self._together.sharing.rest_after(took, self._tenant, _LONGEST_REST, is_in_loop=True)
+        if rest:
             await self._together.clock.sleep(rest)

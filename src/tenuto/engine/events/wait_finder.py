@@ -33,7 +33,9 @@ Found: TypeAlias = list[WaitRow]
 class WaitFinder:
     """A query that begins after an event was stored finds every wait that was open before."""
 
-    def __init__(self, store: Store, slices: Slices) -> None:
+    def __init__(self, store: Store, slices: Slices, *, for_answers: bool = False) -> None:
+        """`for_answers`: nothing is matched, the tenant only asks what would be."""
+        self._for_answers = for_answers
         self._store = store
         self._slices = slices
         self._together: WeakValueDictionary[str, Batcher[Event, Found]] = WeakValueDictionary()
@@ -55,7 +57,7 @@ class WaitFinder:
 
     async def _find(self, tenant: str, events: Sequence[Event], found: list[Found]) -> None:
         """Add the matches of one tenant's events, with one query for all."""
-        slices = self._slices.of(tenant)
+        slices = self._slices.of(tenant, for_answer=self._for_answers)
         interested = await self._by_term(tenant, events, slices)
         after: WaitKey | None = None
         while interested:

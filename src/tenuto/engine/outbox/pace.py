@@ -15,9 +15,6 @@ from tenuto.ports import Clock
 
 T = TypeVar("T")
 
-_REQUEST_SECONDS = 0.001
-"""What the event loop does for one request, in all of its rounds."""
-
 
 class Pace:
     """One for all writes of an outbox."""
@@ -26,10 +23,6 @@ class Pace:
         self._clock = clock
         self._sharing = sharing or Sharing()
         self._writing = asyncio.Lock()
-
-    async def begin(self, tenant: str) -> None:
-        """Return when a request of a tenant may begin, of which there is one in each round."""
-        await self._clock.sleep(self._sharing.rest_after(_REQUEST_SECONDS, tenant))
 
     @property
     def is_shared(self) -> bool:

@@ -101,13 +101,19 @@ class Sharing:
         return self._ticks() - self._shared_at < LATELY
 
     def rest_after(
-        self, seconds: float, tenant: str | None = None, longest: float = LONGEST_REST
+        self,
+        seconds: float,
+        tenant: str | None = None,
+        longest: float = LONGEST_REST,
+        *,
+        is_in_loop: bool = False,
     ) -> float:
         """How long work rests that took so long; 0 where no other tenant is at work.
 
-        `tenant`: the one whose work it is; None: that of several.
+        `tenant`: the one whose work it is; None: that of several. `is_in_loop`: the event loop, or
+        the interpreter, was kept all the time, so that inputs of others are late for it.
         """
-        lately = max(LIGHT_SECONDS, min(LIGHT_ROUNDS * seconds, LATELY))
+        lately = max(LIGHT_SECONDS, min(LIGHT_ROUNDS * seconds, LATELY) if is_in_loop else 0)
         if self._is_ended or not self._has_other(tenant, lately):
             return 0.0
         return min(REST_TIMES * seconds, longest)

@@ -72,17 +72,10 @@ class RowPort(Protocol):
         """The same, also by a process beside the engine, whose store was opened for reading."""
         ...
 
-    async def transaction(
-        self,
-        script: Callable[[], Script[T]],
-        *,
-        is_pass: bool = False,
-        is_durable_later: bool = False,
-    ) -> T:
+    async def transaction(self, script: Callable[[], Script[T]], *, is_pass: bool = False) -> T:
         """What a script returns, once its statements are durable; also beside the engine.
 
         The script may be begun several times. A pass begins with the lock of the limits.
-        `is_durable_later`: they may be durable with the next transaction that is.
 
         StoreUnavailable says so where it is not known whether they were written.
         """

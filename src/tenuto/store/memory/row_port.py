@@ -82,12 +82,7 @@ class _Database:
         session = self._disk.cold.reader
         return session.look(lambda: job(session))
 
-    async def write_beside(
-        self,
-        job: Callable[[Session], T],
-        *,
-        is_durable_later: bool = False,  # noqa: ARG002 - there is no disk
-    ) -> T:
+    async def write_beside(self, job: Callable[[Session], T]) -> T:
         self.require_writer()
         session = self._disk.cold.session
         with self._disk.transaction():

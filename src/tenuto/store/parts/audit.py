@@ -90,18 +90,13 @@ class Audit(ColdPart):
     """
 
     @writes
-    async def append(
-        self, entries: Sequence[AuditEntry], *, is_durable_later: bool = False
-    ) -> list[AuditRow]:
+    async def append(self, entries: Sequence[AuditEntry]) -> list[AuditRow]:
         """Append lines to the chains of their tenants, in order; all of a chain, or none.
 
         An entry whose id exists already is not written again: the stored line is returned.
-        Concurrent appends to the same chain wait for each other. `is_durable_later`: they may be
-        durable with the next transaction of the store that is.
+        Concurrent appends to the same chain wait for each other.
         """
-        return await self._port.transaction(
-            lambda: _append(entries), is_durable_later=is_durable_later
-        )
+        return await self._port.transaction(lambda: _append(entries))
 
     @for_tenants
     async def query(self, query: AuditQuery) -> list[AuditRow]:

@@ -25,9 +25,7 @@ class PostgresAudit(Audit):
         self._alone: set[str] = set()
         """The tenants in whose chains it was followed by a further one of this process."""
 
-    async def append(
-        self, entries: Sequence[AuditEntry], *, is_durable_later: bool = False
-    ) -> list[AuditRow]:
+    async def append(self, entries: Sequence[AuditEntry]) -> list[AuditRow]:
         rows = self._following(entries)
         if rows:
             # Sent again, because the answer was lost, it finds other ends, and adds nothing.
@@ -39,7 +37,7 @@ class PostgresAudit(Audit):
         left = [entry for entry in entries if entry.tenant not in added]
         written = {(row.entry.tenant, row.entry.id): row for row in rows}
         if left:
-            for row in await super().append(left, is_durable_later=is_durable_later):
+            for row in await super().append(left):
                 written[row.entry.tenant, row.entry.id] = row
         found = [written[entry.tenant, entry.id] for entry in entries]
         for tenant in {entry.tenant for entry in entries}:

@@ -29,13 +29,7 @@ class PostgresRowPort(RowPort):
     async def write_beside(self, name: str, parameters: Parameters) -> list[Row]:
         return await self.rows(name, parameters)
 
-    async def transaction(
-        self,
-        script: Callable[[], Script[T]],
-        *,
-        is_pass: bool = False,
-        is_durable_later: bool = False,  # noqa: ARG002 - to say so takes a round trip
-    ) -> T:
+    async def transaction(self, script: Callable[[], Script[T]], *, is_pass: bool = False) -> T:
         return await self._database.connections.transaction(
             lambda transaction: _run(script(), transaction), first="begin_pass" if is_pass else None
         )

@@ -107,16 +107,14 @@ class File:
     async def write_durable_later(self, job: Callable[[Session], T]) -> T:
         """The same, durable with the next transaction that is: for what can be done again."""
         self.require_writer()
-        return await self.write_beside(job, is_durable_later=True)
+        session = self.writing
+        return await self._written(lambda: session.write_durable_later(lambda: job(session)))
 
-    async def write_beside(
-        self, job: Callable[[Session], T], *, is_durable_later: bool = False
-    ) -> T:
+    async def write_beside(self, job: Callable[[Session], T]) -> T:
         """The same as `write`, also by a process beside the engine."""
         self.require_open()
         session = self.writing
-        write = session.write_durable_later if is_durable_later else session.write
-        return await self._written(lambda: write(lambda: job(session)))
+        return await self._written(lambda: session.write(lambda: job(session)))
 
     async def _written(self, job: Callable[[], T]) -> T:
         try:

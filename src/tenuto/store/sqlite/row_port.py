@@ -18,9 +18,7 @@ class Database(Protocol):
         """For one statement that reads."""
         ...
 
-    async def write_beside(
-        self, job: Callable[[Session], T], *, is_durable_later: bool = False
-    ) -> T:
+    async def write_beside(self, job: Callable[[Session], T]) -> T:
         """In one transaction, also by a process beside the engine."""
         ...
 
@@ -52,11 +50,8 @@ class SqliteRowPort:
         script: Callable[[], Script[T]],
         *,
         is_pass: bool = False,  # noqa: ARG002 - there is one writer
-        is_durable_later: bool = False,
     ) -> T:
-        return await self._database.write_beside(
-            lambda session: self.driven(session, script()), is_durable_later=is_durable_later
-        )
+        return await self._database.write_beside(lambda session: self.driven(session, script()))
 
     def driven(self, session: Session, script: Script[T]) -> T:
         """What a script returns, in the transaction under way."""
