@@ -85,7 +85,7 @@ class _Counted(Steps):
         self._taken = 0
 
     @property
-    def taken(self) -> int:  # type: ignore[override]
+    def taken(self) -> int:
         return self._taken
 
     @taken.setter
@@ -116,10 +116,10 @@ class TenantSlices:
 
         CancelledError if there is none. It is asked for before work and counted in `steps` after.
         """
-        if self._has_room:
+        if self._has_room():
             return
         async with self._turn:
-            if self._has_room:
+            if self._has_room():
                 return
             is_used_up = self.steps.taken >= STEPS
             if is_used_up:
@@ -129,7 +129,6 @@ class TenantSlices:
                 self._began = self._together.clock.ticks()
                 self.steps.taken = 0
 
-    @property
     def _has_room(self) -> bool:
         """Whether neither this slice is used up nor what all tenants may take in a round."""
         if self._together.is_ended and self.steps.taken >= STEPS:
