@@ -318,6 +318,7 @@ NAMES_OF_OTHERS = [
         "https://issuer.example|alice",
         "a|b",
     ),
+    *("admin\u3164", "a\ufe0fda", "ada\u034f"),
     *("admin", "Admin", "admin-key", "system", "local", "cli", "app", "widget"),
     *("callback:x", "schedule:nightly", "outside schedule:x"),
     *(" alice", "alice ", "\u3000alice", "al\tice", "al\nice", "al\u202eice", "\0"),

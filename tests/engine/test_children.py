@@ -22,13 +22,13 @@ from tenuto import (
     workflow,
 )
 from tenuto.core import Plan
-from tenuto.engine.definitions import resolver
-from tenuto.engine.definitions.start_checks import bad_input
+from tenuto.engine.definitions.input_checks import InputChecks
 from tenuto.engine.upkeep.verification import verify
 from tenuto.model.effects import SendMail
 from tenuto.model.errors import Problem
 from tenuto.model.failure import Failure
 from tenuto.model.family import Parent, child_id
+from tenuto.model.graph import Definition
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import CancelAsked, ChildReported, Started, TaskFailed
 from tenuto.model.json import JSON, Object
@@ -664,13 +664,15 @@ async def test_an_input_that_all_children_of_a_loop_share_is_checked_once(
 ) -> None:
     """A check takes as long as the input is large, and there may be thousands of children."""
     checked: list[JSON] = []
-    check = bad_input
+    check = InputChecks.problems
 
-    def counted(plan: Plan, input: JSON, limits: Limits) -> list[Problem]:
+    async def counted(
+        self: InputChecks, plan: Plan, input: JSON, limits: Limits, *, tenant: str
+    ) -> list[Problem]:
         checked.append(input)
-        return check(plan, input, limits)
+        return await check(self, plan, input, limits, tenant=tenant)
 
-    monkeypatch.setattr(resolver, "bad_input", counted)
+    monkeypatch.setattr(InputChecks, "problems", counted)
     async with Tenuto() as app:
         tasks(app)
         await app.deploy(WORK)
@@ -686,3 +688,43 @@ async def test_an_input_that_all_children_of_a_loop_share_is_checked_once(
         await instance.result()
         assert len(await rows(app)) == 5
     assert checked == [{"items": [1, 2, 3, 4, 5]}]
+
+
+_NUMBERS: Object = {"type": "object", "properties": {"all": {"items": {"type": "integer"}}}}
+
+
+@pytest.mark.parametrize("is_fit", [True, False])
+async def test_costly_inputs_of_children_and_of_starts_by_events_leave_the_loop_to_others(
+    *, is_fit: bool
+) -> None:
+    """A check of a million steps kept everything waiting for a part of a second."""
+    problems: list[object] = []
+
+    async with Tenuto() as app:
+        tasks(app)
+        trigger: Object = {"eventPattern": "go", "inputMapping": {"all": "{{event.payload.all}}"}}
+        await app.deploy({**WORK, "inputSchema": _NUMBERS, "triggers": [trigger]})
+        call = step("call", "SUB_WORKFLOW", workflowId="inner", input="{{ctx.input}}")
+        await app.deploy({"id": "outer", "steps": [call]})
+        inputs = app.engine.plans.inputs
+        costly = inputs.costly
+
+        async def aside(definition: Definition, input: JSON, tenant: str) -> tuple[Problem, ...]:
+            assert tenant == "default"
+            found = await costly(definition, input, tenant)
+            problems.append(found)
+            return found
+
+        inputs.costly = aside
+        many: list[JSON] = [*range(30_000)]
+        given: Object = {"all": many if is_fit else [*many, "no number"]}
+        outer = await app.start("outer", given)
+        if is_fit:
+            await outer.result(60)
+        else:
+            with pytest.raises(WorkflowFailed, match="does not fit inner"):
+                await outer.result(60)
+        published = await app.publish("go", given)
+        assert published.started == (1 if is_fit else 0)
+    assert len(problems) == 2
+    assert [bool(each) for each in problems] == [not is_fit] * 2

@@ -16,6 +16,10 @@ from tenuto.model.slots import QueueRule
 ROOTS = frozenset({"ctx", "workflow"})
 """What the expression of a rule can name."""
 
+STEPS_OF_RULES = 100_000
+"""What all rules take together for one instance, which every start is: those behind that match
+nothing."""
+
 
 class Judged(Struct, frozen=True, kw_only=True):
     """What rules see of an instance."""
@@ -51,8 +55,14 @@ def matching(
     rules: Iterable[QueueRule], judged: Judged, plan: Plan, steps: Steps
 ) -> list[QueueRule]:
     """The rules that an instance matches; an expression that fails matches nothing."""
-    roots = judged.roots
-    return [rule for rule in rules if _holds(rule, CountedScope(roots, steps), plan)]
+    roots, most = judged.roots, steps.taken + STEPS_OF_RULES
+    found: list[QueueRule] = []
+    for rule in rules:
+        if steps.taken > most:
+            break
+        if _holds(rule, CountedScope(roots, steps), plan):
+            found.append(rule)
+    return found
 
 
 def matches(when: str, judged: Judged, steps: Steps) -> bool:

@@ -65,4 +65,5 @@ class Definitions:
             report=report,
             is_missing=self._shared.is_missing,
             limits=self._shared.settings.limits,
+            sharing=self._shared.sharing,
         )

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from tenuto.engine.definitions.plans import Deployed, Plans
-from tenuto.engine.definitions.start_checks import TOO_MANY_BYTES, bad_input
+from tenuto.engine.definitions.start_checks import TOO_MANY_BYTES
 from tenuto.engine.loops import BackgroundTasks
 from tenuto.engine.turns.requests import Request
+from tenuto.engine.turns.sharing import Sharing
 from tenuto.model.effects import ResolveChild
 from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
 from tenuto.model.failure import (
@@ -29,6 +30,8 @@ log = logging.getLogger(__name__)
 
 _AT_ONCE = 50
 """So many are reported in each round of the event loop."""
+_LONGEST = 0.002
+"""Seconds in one round, where their inputs take long to check."""
 
 
 class _Wanted(NamedTuple):
@@ -51,7 +54,9 @@ class Resolver:
         report: Callable[[Request], None],
         is_missing: Callable[[str], bool],
         limits: Limits,
+        sharing: Sharing | None = None,
     ) -> None:
+        self._sharing = sharing or Sharing()
         self._plans = plans
         self._clock = clock
         self._background = background
@@ -79,18 +84,24 @@ class Resolver:
             while orders := self._waiting[wanted]:
                 self._waiting[wanted] = []
                 deployed = await self._found_at_last(wanted)
+                began = self._clock.ticks()
                 for number, (instance_id, order) in enumerate(orders, 1):
-                    self._resolve(instance_id, order, deployed)
-                    if number % _AT_ONCE == 0:
-                        await self._clock.sleep(0)
+                    await self._resolve(instance_id, order, deployed, wanted.tenant)
+                    took = self._clock.ticks() - began
+                    if took > _LONGEST or number % _AT_ONCE == 0:
+                        rest = self._sharing.rest_after(took, wanted.tenant, is_in_loop=True)
+                        await self._clock.sleep(rest)
+                        began = self._clock.ticks()
         finally:
             del self._waiting[wanted]
 
-    def _resolve(self, instance_id: str, order: ResolveChild, deployed: Deployed | Failure) -> None:
+    async def _resolve(
+        self, instance_id: str, order: ResolveChild, deployed: Deployed | Failure, tenant: str
+    ) -> None:
         found = deployed
         if isinstance(deployed, Deployed):
             try:
-                found = self.refusal(deployed, order.input) or deployed
+                found = await self.refusal(deployed, order.input, tenant) or deployed
             except Exception as error:  # of this order alone, whatever it is
                 log.exception("an input of %s could not be checked", order.workflow_id)
                 found = Failure(code=NOT_AVAILABLE, message=repr(error), retryable=False)
@@ -124,8 +135,8 @@ class Resolver:
             log.exception("workflow %s could not be read", wanted.workflow_id)
             return Failure(code=NOT_AVAILABLE, message=repr(error), retryable=True)
 
-    def refusal(self, deployed: Deployed, input: JSON) -> Failure | None:
-        """Why a start with `input` would be refused."""
+    async def refusal(self, deployed: Deployed, input: JSON, tenant: str) -> Failure | None:
+        """Why a start with `input` would be refused; what is costly is checked in a thread."""
         id = deployed.plan.definition.id
         for task_id, step in deployed.plan.tasks.items():
             if self._is_missing(task_id):
@@ -133,7 +144,8 @@ class Resolver:
                 return Failure(code=UNKNOWN_TASK, message=message, retryable=False)
         if self._is_accepted(deployed, input):
             return None
-        problems = bad_input(deployed.plan, input, self._limits)
+        plan, limits = deployed.plan, self._limits
+        problems = await self._plans.inputs.problems(plan, input, limits, tenant=tenant)
         if problems:
             listed: list[JSON] = [
                 {"code": each.code, "path": each.path, "message": each.message} for each in problems

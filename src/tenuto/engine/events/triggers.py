@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from operator import attrgetter
 from typing import Final, NamedTuple
@@ -50,10 +50,10 @@ class Triggers:
         *,
         plans: Plans,
         loader: Loader,
-        refusal: Callable[[Deployed, JSON], Failure | None],
+        refusal: Callable[[Deployed, JSON, str], Awaitable[Failure | None]],
         slices: Slices,
     ) -> None:
-        """`refusal`: the reason why an instance cannot be started with an input, if any."""
+        """`refusal`: the reason why a tenant's instance cannot be started with an input, if any."""
         self._plans = plans
         self._loader = loader
         self._refusal = refusal
@@ -133,7 +133,7 @@ class Triggers:
             raise
         except (TenutoError, ExpressionError) as error:
             return str(error)
-        failure = self._refusal(deployed, input)
+        failure = await self._refusal(deployed, input, row.tenant)
         if failure is not None:
             return f"{failure.code}: {failure.message}"
         return Started(

@@ -1,0 +1,35 @@
+"""Rules of the queue: what evaluating all of them for one instance may take."""
+
+from __future__ import annotations
+
+from tenuto.core import Plan
+from tenuto.core.queue_rules import STEPS_OF_RULES, Judged, matching
+from tenuto.definition import compile_definition
+from tenuto.expr import Steps
+from tenuto.expr.bounds import FUEL
+from tenuto.model.slots import QueueRule
+
+PLAN = Plan(
+    compile_definition({"id": "w", "steps": [{"stepId": "s", "type": "TASK", "taskId": "t"}]})
+)
+
+
+def test_rules_take_so_many_steps_together_and_those_behind_match_nothing() -> None:
+    judged = Judged(workflow="w", version=1, input={"list": [*range(FUEL // 2)]})
+    rules = [
+        QueueRule(id=f"r{number}", when="ctx.input.list.map(x => x + 1).length > 0")
+        for number in range(100)
+    ]
+    steps = Steps()
+    found = matching(rules, judged, PLAN, steps)
+    assert 5 < len(found) < len(rules)
+    assert found == rules[: len(found)]
+    assert steps.taken < STEPS_OF_RULES + 2 * FUEL
+
+
+def test_a_hundred_rules_that_look_at_little_all_match() -> None:
+    judged = Judged(workflow="w", version=1, input={"list": [*range(300)]})
+    rules = [
+        QueueRule(id=f"r{number}", when="ctx.input.list.includes(299)") for number in range(100)
+    ]
+    assert matching(rules, judged, PLAN, Steps()) == rules
