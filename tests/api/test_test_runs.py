@@ -120,6 +120,24 @@ async def test_a_workflow_that_a_step_starts_is_not_started(serve: Serve) -> Non
 
 
 @pytest.mark.asyncio
+async def test_thousands_of_wrong_mocks_are_refused_with_some_of_them(serve: Serve) -> None:
+    """Each named all steps of the workflow."""
+    steps = [
+        {"stepId": f"s{n}", "type": "TASK", "taskId": "t", "transitions": {"default": f"s{n + 1}"}}
+        for n in range(200)
+    ]
+    last = {"stepId": "s200", "type": "TASK", "taskId": "t"}
+    mocks = {f"x{n}": {"output": 1} for n in range(2_000)}
+    async with serve() as call:
+        reply = await call.post("/workflows/test", {"steps": [*steps, last], "mocks": mocks})
+        assert (reply.status, reply.codes) == (422, {"TEN-2613"})
+        assert len(reply.json["problems"]) == 100
+        advice = str(reply.json["problems"][0]["advice"])
+        assert advice.endswith(" and 181 more.")
+        assert len(advice) < 200
+
+
+@pytest.mark.asyncio
 async def test_everything_that_is_wrong_with_a_test_run_is_said(serve: Serve) -> None:
     async with serve() as call:
         mocks = {"nap": {"output": 1}, "pay": {}, "ship": {"output": 1, "error": {"code": "X"}}}

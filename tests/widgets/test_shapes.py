@@ -11,7 +11,7 @@ from tenuto import Tenuto
 from tenuto.model.errors import InvalidInput, NotFound
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
-from tenuto.workspace.widgets import WidgetType, read_config, shape
+from tenuto.workspace.widgets import WidgetType, cells_of, read_config, shape
 from tenuto.workspace.widgets.config import FIELDS
 from tests.engine.situations import ONE_WAIT, steps, until_waiting
 
@@ -227,3 +227,24 @@ async def test_an_instance_is_shown_in_a_widget() -> None:
         waiting.id = "00000000-0000-7000-8000-000000000009"
         with pytest.raises(NotFound):
             await waiting.widget("number", {"path": "output"})
+
+
+@pytest.mark.parametrize(
+    ("type", "config"),
+    [
+        ("table", {"columns": [f"c{n}" for n in range(100)]}),
+        ("chart", {"y": [f"c{n}" for n in range(100)]}),
+        ("table", {}),
+    ],
+)
+def test_a_widget_looks_up_so_many_values_and_says_what_to_change(
+    type: str, config: dict[str, object]
+) -> None:
+    row: JSON = {f"c{n}": 1 for n in range(100)}
+    value: list[JSON] = [row] * 1_001
+    wanted = read_config(type, {"path": "v", "limit": 10_000, **config})
+    answer = shape(wanted, "i1", Status.COMPLETED, {"v": value})
+    assert answer["ready"] is False
+    assert "100,000 values are the most" in str(answer["error"])
+    assert shape(wanted, "i1", Status.COMPLETED, {"v": value[:-1]})["ready"] is True
+    assert cells_of(wanted, {"v": value}) == 100_100

@@ -8,6 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 
 from msgspec import UNSET, UnsetType
 
@@ -46,7 +47,10 @@ from tenuto.workspace.task_logs import (
     refuse_unknown_step,
 )
 from tenuto.workspace.values import MOST_ITEMS, Page
-from tenuto.workspace.widgets import read_config, shape
+from tenuto.workspace.widgets import cells_of, read_config, shape
+
+_CELLS_AT_ONCE = 5_000
+"""Values of a widget that take at most some milliseconds to look up."""
 
 
 class StoredInstance(ABC):
@@ -131,7 +135,10 @@ class StoredInstance(ABC):
             context["output"] = output_of(held.plan, held.state)
         # A path may say where it begins: expressions do. A variable of this name wins.
         context.setdefault("ctx", dict(context))
-        return shape(wanted, self.id, held.state.status, context)
+        made = partial(shape, wanted, self.id, held.state.status, context)
+        if cells_of(wanted, context) <= _CELLS_AT_ONCE:
+            return made()
+        return await self._source.plans.values.aside(made, tenant=self._tenant)
 
     async def context(self) -> Object:
         """`{ctx, system}`: the names that expressions see, and values that the engine noted."""

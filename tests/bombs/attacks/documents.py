@@ -24,7 +24,9 @@ def _schemas() -> Iterator[Ask]:
 def _schemas_of_tasks() -> Iterator[Ask]:
     for bomb in SCHEMAS:
         case = bomb.make()
-        yield Ask("PUT", "/tasks/checked", {"kind": "pull", "inputSchema": case.schema})
+        yield Ask(
+            "PUT", "/tasks/checked", {"id": "checked", "kind": "pull", "inputSchema": case.schema}
+        )
         yield Ask("POST", "/workflows/unchecked/start", {"input": case.value})
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from itertools import islice
 
 import msgspec
 from msgspec import UNSET, Struct
@@ -17,6 +18,9 @@ from tenuto.model.json import JSON
 from tenuto.model.policy import ONCE
 from tenuto.model.test_run import NOT_RUN, PREFIX, Mock, TestRunSpec
 
+_MOST_NAMED = 20
+"""So many steps are named in the advice of each problem."""
+_MOST_PROBLEMS = 100
 _GRACE = timedelta(seconds=1)
 """The longest timeout of tasks in a test run."""
 
@@ -86,18 +90,27 @@ def refuse_bad_mocks(definition: Definition, rehearsal: TestRunSpec) -> None:
         for node in definition.graph.nodes
         if isinstance(node.config, Executed | SubWorkflow)
     } | {step.step_id for step in definition.compensation_steps}
-    problems = [
+    known = _listed(mockable)
+    found = (
         Problem(code="TEN-2613", path=f"$.mocks.{name}", message=message, advice=advice)
         for name, mock in rehearsal.mocks.items()
-        for message, advice in _wrong(name, mock, mockable)
-    ]
+        for message, advice in _wrong(name, mock, mockable, known)
+    )
+    # A body has room for thousands of mocks of a workflow with thousands of steps.
+    problems = [*islice(found, _MOST_PROBLEMS)]
     if problems:
         raise InvalidInput("the mocks do not fit the workflow", problems)
 
 
-def _wrong(name: str, mock: Mock, mockable: set[str]) -> list[tuple[str, str]]:
+def _listed(mockable: set[str]) -> str:
+    """Steps that can be mocked, in words."""
+    named = sorted(mockable)
+    more = f" and {len(named) - _MOST_NAMED:,} more" if len(named) > _MOST_NAMED else ""
+    return ", ".join(named[:_MOST_NAMED]) + more or "none"
+
+
+def _wrong(name: str, mock: Mock, mockable: set[str], known: str) -> list[tuple[str, str]]:
     if name not in mockable:
-        known = ", ".join(sorted(mockable)) or "none"
         return [(f"{name} is no step that is run", f"Mock one of these: {known}.")]
     if (mock.output is UNSET) == (mock.error is None):
         return [("a mock has an output or an error", "Write `{output}` or `{error}`.")]

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from tenuto.workspace.widgets.config import WidgetConfig, WidgetType, read_config
-from tenuto.workspace.widgets.shapes import shape
+from tenuto.workspace.widgets.shapes import cells_of, shape
 
-__all__ = ["WidgetConfig", "WidgetType", "read_config", "shape"]
+__all__ = ["WidgetConfig", "WidgetType", "cells_of", "read_config", "shape"]

@@ -17,6 +17,8 @@ from tenuto.model.json import JSON
 MOST_ROWS: Final = 10_000
 MOST_TEXT: Final = 1_000_000
 MOST_COLUMNS: Final = 100
+MOST_CELLS: Final = 100_000
+"""Cells of a table, and points of a chart."""
 
 _CODE: Final = "TEN-2501"
 _ADVICE: Final = 'Write it as {"path": "output.rows"}.'

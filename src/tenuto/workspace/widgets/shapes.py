@@ -10,7 +10,7 @@ import msgspec
 from tenuto.expr import look_up
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
-from tenuto.workspace.widgets.config import MOST_COLUMNS, WidgetConfig, WidgetType
+from tenuto.workspace.widgets.config import MOST_CELLS, MOST_COLUMNS, WidgetConfig, WidgetType
 
 
 class _DoesNotFit(Exception):
@@ -38,6 +38,21 @@ def shape(config: WidgetConfig, instance_id: str, status: Status, context: Objec
     return answer | {"ready": True, "data": data}
 
 
+def cells_of(config: WidgetConfig, context: Object) -> int:
+    """About how many values are looked up for a widget."""
+    value: JSON = look_up(context, config.path)
+    rows = min(len(value), config.limit) if isinstance(value, list) else 1
+    return rows * (len(config.columns or config.y) or MOST_COLUMNS)
+
+
+def _refuse_cells(rows: list[JSON], columns: int) -> None:
+    if len(rows) * columns > MOST_CELLS:
+        raise _DoesNotFit(
+            f"has {len(rows):,} rows with {columns} values each, and {MOST_CELLS:,} values are the "
+            "most: name fewer, or set a `limit`"
+        )
+
+
 def _data(config: WidgetConfig, value: JSON) -> Object:
     match config.type:
         case WidgetType.TABLE:
@@ -53,9 +68,11 @@ def _data(config: WidgetConfig, value: JSON) -> Object:
 def _table(config: WidgetConfig, value: JSON) -> Object:
     rows = _items(config, value)
     if config.columns:
+        _refuse_cells(rows, len(config.columns))
         names, cells = list(config.columns), [_cells(config.columns, row) for row in rows]
     else:
         names = _names(rows)
+        _refuse_cells(rows, len(names))
         cells = [[_cell(row, name) for name in names] for row in rows]
     columns: list[JSON] = list(names)
     return {"columns": columns, "rows": [list(row) for row in cells]}
@@ -112,6 +129,7 @@ def _chart(config: WidgetConfig, value: JSON) -> Object:
     names = config.y or _numeric(items, config.x)
     if not names:
         raise _DoesNotFit("has no numbers to draw: name them with `y`")
+    _refuse_cells(items, len(names))
     xs = [
         place if config.x is None else look_up(each, config.x) for place, each in enumerate(items)
     ]
