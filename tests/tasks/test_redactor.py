@@ -8,10 +8,12 @@ import re
 from urllib.parse import quote, quote_plus
 
 import pytest
+from hypothesis import given, strategies as st
 
 from tenuto.model.failure import clipped
 from tenuto.model.json import JSON
 from tenuto.tasks.redactor import KEPT_SECONDS, Redactor, without_known_secrets
+from tenuto.tasks.secret_forms import Forms
 
 VALUES = (
     "sk-live-51Hxyz",
@@ -127,3 +129,27 @@ def test_of_many_cuts_the_first_and_the_last_are_looked_at() -> None:
     redactor = knowing("sk-live-51Hxyz")
     text = "a sk-live…" + "and…" * 1_000 + "…51Hxyz"
     assert redactor.text("us", text) == "a [secret K0]…" + "and…" * 1_000 + "…[secret K0]"
+
+
+@given(
+    forms=st.lists(st.text("ab", min_size=1, max_size=80), min_size=1, max_size=12),
+    heads=st.lists(st.text("ab", max_size=40), max_size=4),
+    text=st.text("abc", max_size=60),
+    picks=st.lists(st.integers(0, 50), max_size=8),
+)
+def test_long_forms_are_found_as_one_pattern_of_them_all_would(
+    forms: list[str], heads: list[str], text: str, picks: list[int]
+) -> None:
+    """Also where several begin alike for longer than is searched for."""
+    forms = [*forms, *(head + form for head in heads for form in forms)]
+    text = "".join([text, *(forms[pick % len(forms)] + text[: pick % 5] for pick in picks)])
+    names = {form: f"[{place}]" for place, form in enumerate(forms)}
+    longest_first = sorted(names, key=lambda form: (-len(form), form))
+    pattern = re.compile("|".join(map(re.escape, longest_first)))
+    assert Forms(names).replaced(text) == pattern.sub(lambda found: names[found[0]], text)
+
+
+def test_megabytes_of_forms_are_searched_for_by_their_beginnings() -> None:
+    """A pattern of all of them took 14 seconds to compile, in whatever logged the next line."""
+    forms = {f"{number}-{'x' * 5_000}": "" for number in range(1_000)}
+    assert len(Forms(forms)._pattern.pattern) < 100_000

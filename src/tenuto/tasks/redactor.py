@@ -6,14 +6,13 @@ run and some time after. A tenant of which it knows no value costs one look into
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 from weakref import WeakSet
 
 from tenuto.model.failure import CUT
 from tenuto.model.json import JSON
-from tenuto.tasks.secret_forms import forms_of, pattern_of
+from tenuto.tasks.secret_forms import Forms, forms_of
 
 KEPT_SECONDS: Final = 3_600.0
 """How long a value is known after the last attempt that got it may have ended."""
@@ -110,7 +109,7 @@ class Redactor:
 class _Finder(NamedTuple):
     """What finds values; never changed, since lines are logged in every thread."""
 
-    pattern: re.Pattern[str]
+    forms: Forms
     names: Mapping[str, str]
     """Form → what stands there instead."""
 
@@ -157,7 +156,7 @@ class _Known:
 
     def text(self, text: str) -> str:
         finder = self._made
-        text = finder.pattern.sub(lambda found: finder.names[found[0]], text)
+        text = finder.forms.replaced(text)
         return text if CUT not in text else _without_parts(text, finder)
 
     def value(self, value: JSON) -> JSON:
@@ -187,7 +186,7 @@ class _Known:
                 for name, value in list(self._until)
                 for form in forms_of(value)
             }
-            finder = self._finder = _Finder(pattern_of(names), names)
+            finder = self._finder = _Finder(Forms(names), names)
         return finder
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import Final
 from urllib.parse import quote, quote_plus
 
@@ -17,6 +17,8 @@ _LEAST_PART: Final = 6
 """Characters of what base64 makes of a value that does not begin where a group does."""
 _SKIPPED: Final = (0, 2, 3)
 """Characters of base64 that also depend on so many bytes before the value: none, one, two."""
+_HEAD: Final = 32
+"""Characters of a form that are searched for; what follows is compared where they are found."""
 _ALPHABET: Final = str.maketrans("+/", "-_")
 _HEX: Final = re.compile(r"%[0-9A-F]{2}")
 
@@ -56,12 +58,43 @@ def _of_bytes(data: bytes) -> set[str]:
     return found
 
 
-def pattern_of(forms: Iterable[str]) -> re.Pattern[str]:
-    """A pattern that finds any of the forms, the longest one where several begin alike.
+class Forms:
+    """Finds any of the forms in a text, the longest one where several begin alike.
 
-    They are grouped by their first characters, so that a search does not try each at every place.
+    The pattern has only the beginnings of long ones: a megabyte of secrets would take seconds to
+    compile. They are grouped by their first characters, so that a search does not try each at every
+    place.
     """
-    return re.compile(_grouped(frozenset(forms), depth=3), re.DOTALL)
+
+    def __init__(self, names: Mapping[str, str]) -> None:
+        """`names`: form → what stands there instead."""
+        self._names = names
+        self._by_head: dict[str, list[str]] = {}
+        for form in sorted(names, key=lambda each: (-len(each), each)):
+            self._by_head.setdefault(form[:_HEAD], []).append(form)
+        self._pattern = re.compile(_grouped(frozenset(self._by_head), depth=3), re.DOTALL)
+
+    def replaced(self, text: str) -> str:
+        """A text with the names of all forms that are in it."""
+        parts: list[str] = []
+        written = at = 0
+        while (found := self._pattern.search(text, at)) is not None:
+            start = found.start()
+            form = self._form_at(text, start, found[0])
+            if form is None:
+                at = start + 1
+                continue
+            parts += (text[written:start], self._names[form])
+            written = at = start + len(form)
+        return "".join((*parts, text[written:])) if parts else text
+
+    def _form_at(self, text: str, start: int, head: str) -> str | None:
+        """The longest form there, where the text begins like one."""
+        for length in range(len(head), 0, -1):
+            for form in self._by_head.get(head[:length], ()):
+                if text.startswith(form, start):
+                    return form
+        return None
 
 
 def _grouped(forms: frozenset[str], depth: int) -> str:
