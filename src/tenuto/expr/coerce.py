@@ -13,7 +13,7 @@ from tenuto.expr.values import Lazy, Operand, Undefined
 
 OBJECT_TEXT: Final = "[object Object]"
 
-# Integers below this are written in a microsecond or two, whoever has them.
+# Integers below this are written within a few microseconds, which is no more than a step.
 _FREE_BITS: Final = 1024
 
 _TYPE_NAMES: Final[dict[type, str]] = {
