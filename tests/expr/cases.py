@@ -67,6 +67,18 @@ ARGUMENTS = [
     "0", "1", "2", "-1", "-2", "3.7", "'a'", "'b'", "''", "','", "'😀'", "'\\ude00'", "undefined",
     "null", "NaN", "Infinity", "true", "[1]", "100", "'$$-$&-$`-$\\''",
 ]  # fmt: skip
+LONG_PATTERNS = [
+    ("'a'.repeat(600)", "'a'.repeat(120)"),
+    ("'a'.repeat(600)", "'a'.repeat(60) + 'b' + 'a'.repeat(60)"),
+    ("('a'.repeat(130) + 'b').repeat(5)", "'a'.repeat(129) + 'b'"),
+    ("('ab'.repeat(70) + '😀').repeat(4) + 'ab'", "'ab'.repeat(60) + '\\ud83d'"),
+    ("'é'.repeat(140)", "'é'.repeat(139) + 'e'"),
+    ("'a'.repeat(99)", "'a'.repeat(100)"),
+]
+REPLACEMENTS = [
+    "''", "'$'", "'$$'", "'$$$'", "'$$$$&'", "'$&$&'", "'[$`|$\\'|$&]'", "'$a$$a$'", "'$0$1'",
+    "'😀$&'", "'$`'", "'$\\''", "'\\ude00$&'",
+]  # fmt: skip
 ARROWS = {
     "every": ["x => x", "(x, i) => i < 2", "x => x !== null"],
     "reduce": ["(a, b) => a + b", "(a, x, i) => a + i", "(a, b) => [a, b]"],
@@ -165,10 +177,30 @@ def methods() -> Iterator[Case]:
                 for _ in range(6):
                     given = ", ".join(chance.choices(ARGUMENTS, k=2))
                     yield Case(f"{value}.{name}({given})", cell)
+    yield from _searches()
     for radix, value in itertools.product((2, 7, 16, 36), ("0", "255", "-12", "9007199254740991")):
         yield Case(f"({value}).toString({radix})", ("number.toString",))
     for name in ("padStart", "trim", "toFixed", "flat", "map2"):
         yield from (Case(f"({value}).{name}(1)", ("no such method",)) for _, value in POOL)
+
+
+def _searches() -> Iterator[Case]:
+    """Patterns and replacements that the others do not have."""
+    # Long patterns are searched for in another way, and marks are filled in anew at each match.
+    for name, start in itertools.product(
+        ("includes", "indexOf", "lastIndexOf"), ("", ", 3", ", -1", ", 260", ", 1e9", ", NaN")
+    ):
+        for text, pattern in LONG_PATTERNS:
+            yield Case(f"({text}).{name}({pattern}{start})", (f"string.{name}",))
+    for text, pattern in LONG_PATTERNS:
+        yield Case(f"({text}).split({pattern})", ("string.split",))
+        yield Case(f"({text}).split({pattern}, 1)", ("string.split",))
+    for name, given, (text, pattern) in itertools.product(
+        ("replace", "replaceAll"),
+        REPLACEMENTS,
+        [*LONG_PATTERNS, ("'a😀ba'", "'a'"), ("'xy'", "''")],
+    ):
+        yield Case(f"({text}).{name}({pattern}, {given})", (f"string.{name}",))
 
 
 def iterations() -> Iterator[Case]:

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import tracemalloc
 import typing
+from functools import partial
 
 import pytest
 
-from tenuto.expr import ExpressionError, ExpressionSyntaxError, bounds, compile_expression, syntax
+from tenuto.expr import (
+    ExpressionError,
+    ExpressionSyntaxError,
+    bounds,
+    compile_expression,
+    syntax,
+    utf16,
+)
 from tenuto.expr.evaluators import EVALUATORS
+from tenuto.expr.frame import Frame
 from tenuto.expr.library import CALLBACKS, FUNCTIONS, ITERATIONS, METHODS
+from tenuto.expr.library.searching import LONG, with_room
 from tenuto.expr.operators import OPERATORS
 
 
@@ -107,6 +118,10 @@ def test_long_lists_of_terms_and_long_paths_are_not_deep() -> None:
         "ctx.few.every(x => ctx.accents['0'] === 'é')",
         "ctx.few.every(x => 'a'.replaceAll('a', ctx.text) > 1)",
         "'ab'.repeat(20000).replaceAll('b', '$`')",
+        "ctx.few.every(x => ctx.accents.padEnd(1) !== '')",
+        "ctx.few.every(x => ctx.few.every(y => String(ctx.large) !== ''))",
+        "ctx.few.every(x => ctx.few.every(y => ctx.large.toString() !== ''))",
+        "ctx.few.every(x => JSON.stringify(ctx.few.map(y => ctx.large)) !== '')",
         "JSON.parse(ctx.numbers)",
     ],
 )
@@ -116,10 +131,129 @@ def test_fuel_runs_out(source: str) -> None:
     other = "".join(["a"] * 600_000)
     near = text[:-1] + "b"
     few = list(range(100))
-    heavy = {"accents": "é" * 600_000, "numbers": "[" + "1," * 60_000 + "1]"}
+    heavy = {
+        "accents": "é" * 600_000,
+        "numbers": "[" + "1," * 60_000 + "1]",
+        "large": 2**bounds.INTEGER_BITS - 1,
+    }
     error = failed(source, many=many, few=few, text=text, other=other, near=near, **heavy)
     assert "10,000 steps" in error.message
     assert error.source == source
+
+
+def steps(source: str, **ctx: object) -> int:
+    expression = compile_expression(source)
+    frame = Frame({"ctx": ctx}, expression._slots)
+    expression._evaluate(frame)
+    return frame.taken
+
+
+def evaluated(source: str, **ctx: object) -> object:
+    """The value, even one that may not leave."""
+    expression = compile_expression(source)
+    return expression._evaluate(Frame({"ctx": ctx}, expression._slots))
+
+
+@pytest.mark.parametrize("method", ["replace", "replaceAll"])
+@pytest.mark.parametrize("mark", ["$&", "$`", "$'"])
+def test_a_replacement_is_paid_before_it_is_built(method: str, mark: str) -> None:
+    # A few kilobytes that stand for a gigabyte and a half: built at all, they would show here.
+    text = {"$&": "x" * 200_000, "$`": "a" * 200_000 + "x", "$'": "x" + "a" * 200_000}[mark]
+    pattern = text if mark == "$&" else "x"
+    source = f"ctx.text.{method}(ctx.pattern, ctx.given).length"
+    tracemalloc.start()
+    try:
+        error = failed(source, text=text, pattern=pattern, given=mark * 8_000)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert "10,000 steps" in error.message
+    assert peak < 16 * bounds.RESULT_BYTES
+
+
+@pytest.mark.parametrize("mark", ["$$", "$&", "$`", "$'"])
+def test_marks_of_a_replacement_cost_also_where_they_stand_for_nothing(mark: str) -> None:
+    marks = mark * 32_000
+    assert "steps" in failed("ctx.t.replaceAll('', ctx.r).length", t="x" * 40, r=marks).message
+
+
+def test_few_marks_of_a_replacement_cost_what_they_stand_for() -> None:
+    plain = "ctx.text.replaceAll('b', 'ab').length"
+    marked = "ctx.text.replaceAll('b', 'a$&').length"
+    assert steps(plain, text="ab" * 500) == steps(marked, text="ab" * 500) == 507
+
+
+def test_a_long_pattern_is_looked_for_where_cpython_is_linear() -> None:
+    # Its search is when the rest of the text is longer than both of these, from any place on.
+    for size, length in ((101, 100), (2_499, 1_200), (600_000, 100), (600_000, 599_000)):
+        room = with_room("a" * size, "b" * length)
+        assert room.startswith("a" * size)
+        rest = len(room) - size
+        assert rest >= 2_500
+        assert rest // 4 > length // 4 * 3
+    assert with_room("a" * 600_000, "b" * (LONG - 1)) == "a" * 600_000
+
+
+@pytest.mark.parametrize("ends_in", ["", "\0", "é", "😀"])
+def test_a_long_pattern_is_found_where_it_is(ends_in: str) -> None:
+    # All places are a mismatch at the last moment: what makes a search quadratic.
+    pattern = "a" * 150 + "b" + "a" * 150 + ends_in
+    other = "a" * 301 + ends_in
+    width = len(pattern.encode("utf-16-le")) // 2
+    texts = ["", "a" * 900, pattern, pattern[:-1], "aa" + pattern + "a", pattern * 3]
+    texts += ["a" * 200 + pattern[150:], "😀" + (pattern + other) * 4 + "a" * 5_000]
+    for text in texts:
+        units = utf16.units(text)
+        wanted = utf16.units(pattern)
+        found = partial(evaluated, t=text, p=pattern)
+        for position in (0, 1, 2, 300, 620, len(units)):
+            start = min(position, len(units))
+            assert found(f"ctx.t.indexOf(ctx.p, {position})") == units.find(wanted, start)
+            assert found(f"ctx.t.includes(ctx.p, {position})") is (wanted in units[start:])
+            latest = units.rfind(wanted, 0, position + width)
+            assert found(f"ctx.t.lastIndexOf(ctx.p, {position})") == latest
+        assert found("ctx.t.lastIndexOf(ctx.p)") == units.rfind(wanted)
+        assert found("ctx.t.split(ctx.p)") == text.split(pattern)
+        assert found("ctx.t.split(ctx.p, 2)") == text.split(pattern)[:2]
+        assert found("ctx.t.replace(ctx.p, 'x$$')") == text.replace(pattern, "x$", 1)
+        assert found("ctx.t.replaceAll(ctx.p, 'x')") == text.replace(pattern, "x")
+
+
+def test_a_long_separator_costs_what_a_short_one_does() -> None:
+    for separator in ("-" * (LONG - 1), "-" * LONG):
+        text = separator.join(["part"] * 50)
+        taken = steps("ctx.t.split(ctx.s)", t=text, s=separator)
+        assert taken == 49 + len(text) // bounds.CHARACTERS_PER_STEP
+
+
+def test_text_is_not_written_where_it_costs_more_than_is_left() -> None:
+    # Each character is six in JSON.
+    text = "\1" * 4_000_000
+    for source in ("JSON.stringify(ctx.t).length", "JSON.stringify({[ctx.t]: 1}).length"):
+        tracemalloc.start()
+        try:
+            assert "10,000 steps" in failed(source, t=text).message
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert peak < bounds.RESULT_BYTES
+
+
+def test_a_long_filler_costs_what_is_read_of_it() -> None:
+    source = "ctx.few.every(x => 'ab'.padStart(4, ctx.long) === 'éé' + 'ab')"
+    scope = {"ctx": {"few": list(range(100)), "long": "é" * 600_000}}
+    assert compile_expression(source).truthy(scope)
+
+
+def test_a_long_name_is_no_index() -> None:
+    scope = {"ctx": {"list": [1], "long": "0" * 600_000}}
+    assert not compile_expression("ctx.long in ctx.list").truthy(scope)
+    assert compile_expression("ctx.list[ctx.long] === undefined").truthy(scope)
+
+
+def test_ordinary_integers_are_written_for_nothing() -> None:
+    assert steps("String(ctx.n)", n=2**1022) == 0
+    assert steps("String(ctx.n)", n=2**4095) == 16
 
 
 def test_comparing_with_a_long_text_costs_what_decides() -> None:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from typing import Final
 
 from tenuto.expr import utf16
-from tenuto.expr.bounds import DATA_DEPTH
+from tenuto.expr.bounds import DATA_DEPTH, INTEGER_BITS
 from tenuto.expr.errors import ExpressionError
 from tenuto.expr.frame import Frame
 from tenuto.expr.numerals import NAN, computable, number_text, parse_number
 from tenuto.expr.values import Lazy, Operand, Undefined
 
 OBJECT_TEXT: Final = "[object Object]"
+
+# Integers below this are written within a few microseconds, which is no more than a step.
+_FREE_BITS: Final = 1024
 
 _TYPE_NAMES: Final[dict[type, str]] = {
     type(None): "object",
@@ -78,7 +81,9 @@ def to_text(frame: Frame, value: Operand) -> str:
     """JavaScript's `String(value)`."""
     if type(value) is str:
         return value
-    if type(value) is int or type(value) is float:
+    if type(value) is int:
+        return digits_of(frame, value)
+    if type(value) is float:
         return number_text(value)
     if type(value) is bool:
         return "true" if value else "false"
@@ -91,6 +96,14 @@ def to_text(frame: Frame, value: Operand) -> str:
     if type(value) is dict or isinstance(value, Lazy):
         return OBJECT_TEXT
     raise host_value(value)
+
+
+def digits_of(frame: Frame, n: int) -> str:
+    """All digits of an integer. CPython takes the square of their number to write them."""
+    long = n.bit_length() // _FREE_BITS
+    if long and n.bit_length() <= INTEGER_BITS:
+        frame.pay(long * long)
+    return number_text(n)
 
 
 def list_text(frame: Frame, values: list[Operand], separator: str, depth: int) -> str:

@@ -118,3 +118,11 @@ class Frame:
         """Use up what reading or building so many characters costs. Pay before building."""
         if characters >= CHARACTERS_PER_STEP:
             self.pay(characters // CHARACTERS_PER_STEP)
+
+    def afford_text(self, characters: int) -> None:
+        """Fail where so many characters could not be paid for.
+
+        For text that is paid for once its size is known: nothing is built that costs more.
+        """
+        if characters // CHARACTERS_PER_STEP > self.fuel:
+            self.pay_text(characters)

@@ -68,6 +68,7 @@ def has(frame: Frame, key: Operand, value: Operand) -> bool:
 
 def _as_index(name: str) -> int | None:
     """The index that a key spells: digits without a leading zero."""
-    if not (name.isascii() and name.isdigit() and len(name) <= _INDEX_DIGITS):
+    # The length first: a name may be a megabyte, which nobody pays to read.
+    if not (len(name) <= _INDEX_DIGITS and name.isascii() and name.isdigit()):
         return None
     return int(name) if name[0] != "0" or name == "0" else None

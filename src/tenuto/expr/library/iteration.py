@@ -106,11 +106,12 @@ def sort_by(frame: Frame, values: list[Operand], call: Callback, _rest: Argument
 
 
 def sort(frame: Frame, values: list[Operand], _arguments: Arguments) -> Operand:
+    frame.pay(len(values))
     defined = [value for value in values if value is not UNDEFINED]
     texts = [to_text(frame, value) for value in defined]
     # Every text is compared with about log2(n) others.
     characters = sum(map(len, texts)) // CHARACTERS_PER_STEP
-    frame.pay(len(values) + characters * len(values).bit_length())
+    frame.pay(characters * len(values).bit_length())
     ascending = sorted(range(len(defined)), key=lambda i: utf16.sort_key(texts[i]))
     return [*(defined[i] for i in ascending), *[UNDEFINED] * (len(values) - len(defined))]
 

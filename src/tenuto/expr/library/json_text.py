@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from json.encoder import encode_basestring
 from math import isfinite
@@ -10,7 +11,7 @@ from typing import Final, NoReturn
 
 from tenuto.expr import utf16
 from tenuto.expr.bounds import DATA_DEPTH
-from tenuto.expr.coerce import host_value, to_integer, to_text
+from tenuto.expr.coerce import digits_of, host_value, to_integer, to_text
 from tenuto.expr.errors import ExpressionError
 from tenuto.expr.frame import Frame
 from tenuto.expr.library.calling import Arguments, argument
@@ -19,6 +20,7 @@ from tenuto.expr.numerals import number, number_text
 from tenuto.expr.values import UNDEFINED, Lazy, Operand, Undefined
 
 _WIDEST_INDENT: Final = 10
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 def parse(frame: Frame, arguments: Arguments) -> Operand:
@@ -78,23 +80,27 @@ def _write(frame: Frame, value: Operand, pieces: list[str], indent: str, depth: 
     elif type(value) is dict or isinstance(value, Lazy):
         colon = ": " if indent else ":"
         named = ((key, member(frame, value, key)) for key in value.keys())  # noqa: SIM118
-        items = ((quoted(key) + colon, each) for key, each in named if each is not UNDEFINED)
+        items = (
+            (_affordable(frame, key) + colon, each) for key, each in named if each is not UNDEFINED
+        )
         _write_items(frame, "{}", items, pieces, indent, depth)
     else:
-        piece = _scalar(value)
+        piece = _scalar(frame, value)
         frame.pay_text(len(piece))
         pieces.append(piece)
 
 
-def _scalar(value: Operand) -> str:
+def _scalar(frame: Frame, value: Operand) -> str:
     if type(value) is str:
-        return quoted(value)
+        return _affordable(frame, value)
     if value is None or value is UNDEFINED:
         return "null"
     if type(value) is bool:
         return "true" if value else "false"
-    if type(value) is int or type(value) is float:
-        return number_text(value) if type(value) is int or isfinite(value) else "null"
+    if type(value) is int:
+        return digits_of(frame, value)
+    if type(value) is float:
+        return number_text(value) if isfinite(value) else "null"
     raise host_value(value)
 
 
@@ -119,9 +125,15 @@ def _write_items(  # noqa: PLR0917
     pieces.append(brackets if before == brackets[0] else line + brackets[1])
 
 
+def _affordable(frame: Frame, text: str) -> str:
+    """A string as JSON, which is not written where it costs more than is left."""
+    frame.afford_text(len(text))
+    return quoted(text)
+
+
 def quoted(text: str) -> str:
     """A string as JSON; a lone surrogate is escaped, so that the result is always well formed."""
     plain = encode_basestring(text)
     if utf16.is_well_formed(plain):
         return plain
-    return "".join(f"\\u{ord(c):04x}" if "\ud800" <= c <= "\udfff" else c for c in plain)
+    return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", plain)

@@ -27,7 +27,7 @@ def number_to_string(frame: Frame, n: float, arguments: Arguments) -> Operand:
     if not 2 <= radix <= 36:
         raise ExpressionError("`toString` takes a radix from 2 to 36")
     if radix == 10:
-        return number_text(n)
+        return to_text(frame, n)
     n = computable(n)
     if type(n) is not int:
         raise ExpressionError("`toString` with a radix takes whole numbers up to 2^53")

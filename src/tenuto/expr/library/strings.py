@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from tenuto.expr import utf16
 from tenuto.expr.coerce import to_integer, to_number, to_text
 from tenuto.expr.errors import ExpressionError
 from tenuto.expr.frame import Frame
+from tenuto.expr.library import searching
 from tenuto.expr.library.calling import Arguments, MethodOf, argument, span
 from tenuto.expr.numerals import NAN
 from tenuto.expr.values import UNDEFINED, Operand
+
+_MARKS: Final = re.compile(r"\$([$&`'])")
+_MARKS_PER_STEP: Final = 32
 
 
 def _read(frame: Frame, text: str) -> str:
@@ -30,7 +35,7 @@ def _position(frame: Frame, arguments: Arguments, length: int) -> int:
 def includes(frame: Frame, text: str, arguments: Arguments) -> Operand:
     units = _read(frame, text)
     pattern = _pattern(frame, arguments)
-    return units.find(pattern, _position(frame, arguments, len(units))) >= 0
+    return searching.first(units, pattern, _position(frame, arguments, len(units))) >= 0
 
 
 def starts_with(frame: Frame, text: str, arguments: Arguments) -> Operand:
@@ -49,7 +54,7 @@ def ends_with(frame: Frame, text: str, arguments: Arguments) -> Operand:
 def index_of(frame: Frame, text: str, arguments: Arguments) -> Operand:
     units = _read(frame, text)
     pattern = _pattern(frame, arguments)
-    return units.find(pattern, _position(frame, arguments, len(units)))
+    return searching.first(units, pattern, _position(frame, arguments, len(units)))
 
 
 def last_index_of(frame: Frame, text: str, arguments: Arguments) -> Operand:
@@ -58,7 +63,7 @@ def last_index_of(frame: Frame, text: str, arguments: Arguments) -> Operand:
     latest = to_number(frame, argument(arguments, 1))
     # Here alone a position that is not a number means "from the end".
     limit = len(units) if latest != latest else max(0, to_integer(frame, latest))
-    return units.rfind(pattern, 0, limit + len(pattern))
+    return searching.last(units, pattern, limit + len(pattern))
 
 
 def slice_(frame: Frame, text: str, arguments: Arguments) -> Operand:
@@ -108,9 +113,22 @@ def split(frame: Frame, text: str, arguments: Arguments) -> Operand:
         return [text][:count]
     units = _read(frame, text)
     pattern = _pattern(frame, arguments)
+    if len(pattern) >= searching.LONG:
+        return _split_at(frame, units, pattern)[:count]
     frame.pay(units.count(pattern))
     parts = units.split(pattern) if pattern else list(units)
     return [utf16.joined(part) for part in parts[:count]]
+
+
+def _split_at(frame: Frame, units: str, pattern: str) -> list[Operand]:
+    """The parts between the places of a long pattern."""
+    parts: list[Operand] = []
+    done = 0
+    for found in searching.places(units, pattern):
+        frame.pay(1)
+        parts.append(utf16.joined(units[done:found]))
+        done = found + len(pattern)
+    return [*parts, utf16.joined(units[done:])]
 
 
 def replace(frame: Frame, text: str, arguments: Arguments) -> Operand:
@@ -124,51 +142,77 @@ def replace_all(frame: Frame, text: str, arguments: Arguments) -> Operand:
 def _replaced(frame: Frame, text: str, arguments: Arguments, *, every: bool) -> str:
     units = _read(frame, text)
     pattern = _pattern(frame, arguments)
-    replacement = _read(frame, to_text(frame, argument(arguments, 1)))
+    given = _read(frame, to_text(frame, argument(arguments, 1)))
+    replacement: _Replacement | None = None
     pieces: list[str] = []
     done = 0
-    found = units.find(pattern)
-    while found >= 0:
-        piece = _expanded(replacement, units, found, found + len(pattern))
-        frame.pay(1)
-        frame.pay_text(found - done + len(piece))
-        pieces += (units[done:found], piece)
-        done = found + len(pattern)
-        # An empty pattern stands between all code units, so the search moves on by one.
-        found = units.find(pattern, done + (not pattern)) if every else -1
+    for found in searching.places(units, pattern):
+        replacement = replacement or _Replacement(frame, given)
+        end = found + len(pattern)
+        frame.pay(1 + replacement.steps)
+        # A mark of two characters may stand for all of the text: paid before it is built.
+        frame.pay_text(found - done + replacement.size(units, found, end))
+        pieces += (units[done:found], replacement.filled(units, found, end))
+        done = end
+        if not every:
+            break
     pieces.append(units[done:])
     return utf16.joined("".join(pieces))
 
 
-def _expanded(replacement: str, units: str, start: int, end: int) -> str:
-    """The replacement with `$$`, `$&`, ``$` `` and `$'` filled in."""
-    first, *rest = replacement.split("$")
-    if not rest:
-        return replacement
-    out = [first]
-    pieces = iter(rest)
-    for piece in pieces:
-        if piece == "":
-            following = next(pieces, None)
-            out.append("$" if following is None else "$" + following)
-        elif piece[0] == "&":
-            out.append(units[start:end] + piece[1:])
-        elif piece[0] == "`":
-            out.append(units[:start] + piece[1:])
-        elif piece[0] == "'":
-            out.append(units[end:] + piece[1:])
-        else:
-            out.append("$" + piece)
-    return "".join(out)
+class _Replacement:
+    """What a match is replaced with: text in which `$$`, `$&`, ``$` `` and `$'` are filled in."""
+
+    __slots__ = ("_counts", "_pieces", "_plain", "steps")
+
+    def __init__(self, frame: Frame, given: str) -> None:
+        # Each mark is an object of its own, however few characters it is.
+        frame.pay(given.count("$") // _MARKS_PER_STEP)
+        self._pieces = _MARKS.split(given)
+        """Texts, with a mark between any two of them."""
+        marks = self._pieces[1::2]
+        self._counts = {mark: marks.count(mark) for mark in "$&`'"}
+        self._plain = sum(map(len, self._pieces[::2]))
+        self.steps = len(marks) // _MARKS_PER_STEP
+        """What it takes to fill in the marks, whatever they stand for."""
+
+    def size(self, units: str, start: int, end: int) -> int:
+        """The length of what `filled` gives."""
+        return (
+            self._plain
+            + self._counts["$"]
+            + self._counts["&"] * (end - start)
+            + self._counts["`"] * start
+            + self._counts["'"] * (len(units) - end)
+        )
+
+    def filled(self, units: str, start: int, end: int) -> str:
+        """The replacement of the match from `start` to `end`."""
+        if len(self._pieces) == 1:
+            return self._pieces[0]
+        meanings = {
+            "$": "$",
+            "&": units[start:end],
+            "`": units[:start] if self._counts["`"] else "",
+            "'": units[end:] if self._counts["'"] else "",
+        }
+        pieces = self._pieces.copy()
+        pieces[1::2] = [meanings[mark] for mark in pieces[1::2]]
+        return "".join(pieces)
 
 
 def _padding(frame: Frame, text: str, arguments: Arguments) -> str:
+    if not text.isascii():
+        # Counting code units goes through all of the text.
+        frame.pay_text(len(text))
     wanted = to_integer(frame, argument(arguments, 0)) - utf16.length(text)
     filler = argument(arguments, 1)
-    unit = " " if filler is UNDEFINED else utf16.units(to_text(frame, filler))
+    unit = " " if filler is UNDEFINED else to_text(frame, filler)
     if wanted <= 0 or not unit:
         return ""
     frame.pay_text(wanted + len(text))
+    # Of a long filler only this much is read, and paid for.
+    unit = utf16.units(unit[:wanted])
     return (unit * (wanted // len(unit) + 1))[:wanted]
 
 
