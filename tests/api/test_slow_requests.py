@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -22,6 +23,7 @@ from tenuto.api.connections import ConnectionBounds, Connections
 from tenuto.api.http_protocol import (
     LINGER,
     MOST_HEAD,
+    MOST_TINY,
     ON_ITS_WAY,
     PORTION,
     BoundedHttp,
@@ -106,7 +108,12 @@ class Line:
             {},
             clock=self.clock,
             ids=SystemIds(),
-            counts=Counts(self.connections, self.unfinished_requests, self.waiting_requests),
+            counts=Counts(
+                self.connections,
+                self.unfinished_requests,
+                self.waiting_requests,
+                WaitingRequests(pause=0),
+            ),
             head_seconds=HEAD_SECONDS,
         )
         wire = Wire(address)
@@ -280,6 +287,80 @@ async def test_many_that_do_not_wait_for_answers_have_as_much_as_one_that_does()
     await turn(is_done)
     # A look takes two passes of the loop.
     assert max(after - before for before, after in pairwise(counts)) <= 2
+
+
+class Echo:
+    """Answers with the size of the body, and notes the parts in which it came."""
+
+    def __init__(self) -> None:
+        self.parts: list[int] = []
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        size, more = 0, True
+        while more:
+            message = await receive()
+            size += len(message.get("body", b""))
+            self.parts.append(len(message.get("body", b"")))
+            more = message.get("more_body", False)
+        headers = [(b"x-size", b"%d" % size), (b"x-headers", b"%d" % len(scope["headers"]))]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body"})
+
+
+async def test_of_bodies_in_tiny_chunks_a_few_are_read_at_once_and_each_comes_whole() -> None:
+    line = Line(most=20)
+    echo = Echo()
+    line.config = uvicorn.Config(echo, ws="none", lifespan="off", log_config=None)
+    head = b"POST /x HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n"
+    sent = head + b"1\r\nx\r\n" * 5_000 + b"0\r\n" + b"a: b\r\n" * 3_000 + b"\r\n"
+    connections = [line.connect() for _ in range(5)]
+    read: list[int] = []
+    chunks = Counter[BoundedHttp]()
+    most_at_once = MOST_TINY + PORTION // len(b"1\r\nx\r\n") + 1
+
+    with pytest.MonkeyPatch.context() as patch:
+        tiny = BoundedHttp.on_body
+
+        def counted(protocol: BoundedHttp, body: bytes) -> None:
+            chunks[protocol] += 1
+            tiny(protocol, body)
+
+        patch.setattr(BoundedHttp, "on_body", counted)
+        for protocol, wire in connections:
+            protocol.data_received(sent)
+            assert chunks[protocol] <= most_at_once
+            assert not wire.is_read, "the rest stays in the network"
+            protocol.flow.resume_reading()
+            assert not wire.is_read, "also where the library asks for more"
+        before = chunks.total()
+        while not all(wire.sent for _, wire in connections):
+            await asyncio.sleep(0)
+            read.append(chunks.total() - before)
+            before = chunks.total()
+    assert max(read) <= 2 * most_at_once, "the connections are read one after the other"
+    for _, wire in connections:
+        assert wire.sent.startswith(b"HTTP/1.1 200")
+        assert b"x-size: 5000\r\n" in wire.sent
+        assert b"x-headers: 2\r\n" in wire.sent, "what is behind a body is not kept"
+    assert len(echo.parts) <= 5 * len(sent) / PORTION + 5, "chunks are joined"
+    await turn(lambda: all(wire.is_read for _, wire in connections))
+
+
+async def test_an_ordinary_body_in_chunks_is_read_without_a_pause() -> None:
+    line = Line()
+    line.config = uvicorn.Config(echo := Echo(), ws="none", lifespan="off", log_config=None)
+    protocol, wire = line.connect()
+    protocol.data_received(b"POST /x HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n")
+    for _ in range(300):
+        protocol.data_received(
+            b"fff\r\n" + b"x" * 0xFFF + b"\r\n" + b"50\r\n" + b"x" * 80 + b"\r\n"
+        )
+        await turn(lambda: wire.is_read)
+        assert not protocol.is_paused
+    protocol.data_received(b"0\r\n\r\n")
+    await line.answered()
+    assert sum(echo.parts) == 300 * (0xFFF + 80)
+    assert b"x-size: %d" % sum(echo.parts) in wire.sent
 
 
 async def test_headers_that_come_in_one_piece_are_bounded_too() -> None:

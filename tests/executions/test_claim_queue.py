@@ -93,7 +93,7 @@ def test_one_that_leaves_calls_few_and_one_that_joins_compares_few() -> None:
 
     def wants_all_of(one: WaitingClaim, others: frozenset[str]) -> bool:
         compared["claims"] += 1
-        return others <= (one.ids or ())
+        return others <= (one.ids or frozenset())
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(WaitingClaim, "wants_all_of", wants_all_of)

@@ -128,6 +128,7 @@ def http_protocol(service: Service, connections: Connections) -> type[asyncio.Pr
             connections,
             UnfinishedRequests(service.config.unfinished_requests),
             WaitingRequests(),
+            WaitingRequests(),
         ),
         head_seconds=service.config.head_seconds,
         refusals=service.repeated_refusals,
