@@ -22,11 +22,14 @@ from tenuto.api.config import LiveBounds, ServiceConfig
 from tenuto.api.connections import ConnectionBounds, Connections
 from tenuto.api.http_protocol import (
     LINGER,
+    MOST_FRAMES,
     MOST_HEAD,
     MOST_TINY,
     ON_ITS_WAY,
     PORTION,
+    SOCKET_PORTION,
     BoundedHttp,
+    BoundedSocket,
     Counts,
     UnfinishedRequests,
     WaitingRequests,
@@ -361,6 +364,101 @@ async def test_an_ordinary_body_in_chunks_is_read_without_a_pause() -> None:
     await line.answered()
     assert sum(echo.parts) == 300 * (0xFFF + 80)
     assert b"x-size: %d" % sum(echo.parts) in wire.sent
+
+
+class Listener:
+    """Accepts a WebSocket, and takes its messages while it is let."""
+
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+        self.may = asyncio.Semaphore(0)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        assert (await receive())["type"] == "websocket.connect"
+        await send({"type": "websocket.accept"})
+        while True:
+            await self.may.acquire()
+            if (message := await receive())["type"] == "websocket.disconnect":
+                return
+            self.heard.append(message["text"])
+
+
+UPGRADE = (
+    b"GET /ws HTTP/1.1\r\nhost: a\r\nupgrade: websocket\r\nconnection: upgrade\r\n"
+    b"sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\nsec-websocket-version: 13\r\n\r\n"
+)
+MASK = bytes(4)
+
+
+class Sockets(Line):
+    """WebSockets without sockets, whose messages and frames are counted as they are read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.in_pieces = WaitingRequests(pause=0)
+        self.listener = Listener()
+        self.config = uvicorn.Config(self.listener, lifespan="off", log_config=None)
+        self.frames = Counter[BoundedSocket]()
+
+    async def open(self) -> tuple[BoundedSocket, Wire]:
+        line = self
+
+        class Counted(BoundedSocket):
+            def handle_events(self) -> None:
+                line.frames[self] += len(self.conn.events)
+                super().handle_events()
+
+        socket = Counted(
+            self.config, self.state, {}, connections=self.connections, in_pieces=self.in_pieces
+        )
+        wire = Wire("10.0.0.1")
+        socket.connection_made(cast("asyncio.Transport", wire))
+        socket.data_received(UPGRADE)
+        await turn(lambda: wire.sent.startswith(b"HTTP/1.1 101"))
+        self.frames.clear()
+        return socket, wire
+
+
+async def test_of_a_flood_of_messages_few_are_read_before_they_are_taken() -> None:
+    sockets = Sockets()
+    socket, wire = await sockets.open()
+    frames = [b"\x81" + bytes([0x80 + 4]) + MASK + b"%04d" % n for n in range(5_000)]
+    socket.data_received(b"".join(frames))
+    most = SOCKET_PORTION // len(frames[0]) + 1
+    assert sockets.frames[socket] <= most
+    assert not wire.is_read
+    for taken in range(1, 201):
+        sockets.listener.may.release()
+        await turn(lambda taken=taken: len(sockets.listener.heard) == taken)  # type: ignore[misc]
+        assert sockets.frames[socket] <= taken + most
+        assert not wire.is_read
+    for _ in range(4_800):
+        sockets.listener.may.release()
+    await turn(lambda: len(sockets.listener.heard) == 5_000 and wire.is_read)
+    assert sockets.listener.heard == [f"{n:04}" for n in range(5_000)]
+    for task in sockets.state.tasks:
+        task.cancel()
+
+
+async def test_pings_are_answered_in_turn_with_other_connections() -> None:
+    sockets = Sockets()
+    opened = [await sockets.open() for _ in range(4)]
+    ping = b"\x89" + bytes([0x80]) + MASK
+    most = MOST_FRAMES + SOCKET_PORTION // len(ping) + 1
+    for socket, wire in opened:
+        socket.data_received(ping * 3_000)
+        assert sockets.frames[socket] <= most
+        assert not wire.is_read
+    before, read = sockets.frames.total(), []
+    while sockets.frames.total() < 4 * 3_000:
+        await asyncio.sleep(0)
+        read.append(sockets.frames.total() - before)
+        before = sockets.frames.total()
+    assert max(read) <= 2 * most, "the connections are read one after the other"
+    await turn(lambda: all(wire.is_read for _, wire in opened))
+    assert all(wire.sent.endswith(b"\x8a\x00" * 3_000) for _, wire in opened)
+    for task in sockets.state.tasks:
+        task.cancel()
 
 
 async def test_headers_that_come_in_one_piece_are_bounded_too() -> None:

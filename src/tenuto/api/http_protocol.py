@@ -16,7 +16,7 @@ from functools import partial
 from typing import NamedTuple, cast
 
 import msgspec
-from uvicorn._types import ASGI3Application
+from uvicorn._types import ASGI3Application, ASGIReceiveEvent
 from uvicorn.config import Config
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
@@ -39,6 +39,11 @@ TINY = 64
 MOST_TINY = 400
 """Such pieces of one request that are read before those of other connections; one portion may
 exceed it."""
+SOCKET_PORTION = 512
+"""Bytes of a WebSocket that are parsed at once."""
+MOST_FRAMES = 64
+"""Frames of a WebSocket that are read before those of other connections; one portion may exceed
+it."""
 WAITING_PAUSE = 0.003
 """Seconds before a request begins that was sent without waiting for the answer to another, or
 before more is read of one that comes in tiny pieces."""
@@ -474,7 +479,11 @@ class BoundedHttp(HttpToolsProtocol):
 
 
 class BoundedSocket(WebSocketsSansIOProtocol):
-    """A connection that has become a WebSocket is counted until it is closed."""
+    """A connection that has become a WebSocket is counted until it is closed.
+
+    Few of its messages are read before those that were read are taken, and few frames that are no
+    messages before other connections are read: each costs thousands of times its bytes.
+    """
 
     def __init__(
         self,
@@ -483,13 +492,60 @@ class BoundedSocket(WebSocketsSansIOProtocol):
         app_state: dict[str, object],
         *,
         connections: Connections,
+        in_pieces: WaitingRequests,
     ) -> None:
+        """`in_pieces`: the connections that other ones are read before."""
         super().__init__(config, server_state, app_state)
         self._open = connections
+        self._in_pieces = in_pieces
+        self._unread = memoryview(b"")
+        self._frames = 0
+        """Frames that were read since others were read last."""
+        self._rests = False
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self._unread = memoryview(b"")
         self._open.end(_network(self.client))
         super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        self._unread = memoryview(bytes(self._unread) + data)
+        self._parse_unread()
+
+    def handle_events(self) -> None:
+        self._frames += len(self.conn.events)
+        super().handle_events()
+
+    async def receive(self) -> ASGIReceiveEvent:
+        message = await self.queue.get()
+        if self.read_paused and self.queue.empty():
+            self.read_paused = False
+            self._parse_unread()
+            self._resume()
+        return message
+
+    def _parse_unread(self) -> None:
+        while self._unread and not (self.read_paused or self._rests or self.transport.is_closing()):
+            portion, self._unread = self._unread[:SOCKET_PORTION], self._unread[SOCKET_PORTION:]
+            super().data_received(bytes(portion))
+            if self._frames >= MOST_FRAMES:
+                self._rests = True
+                self._in_pieces.add(self._read_on)
+        if self.transport.is_closing():
+            self._unread = memoryview(b"")
+        elif self._unread or self._rests:
+            self.transport.pause_reading()
+
+    def _read_on(self) -> None:
+        self._rests = False
+        self._frames = 0
+        self._parse_unread()
+        self._resume()
+
+    def _resume(self) -> None:
+        is_held = self.read_paused or self._rests or self._unread
+        if not (is_held or self.transport.is_closing()):
+            self.transport.resume_reading()
 
 
 def _network(client: tuple[str, int] | None) -> str:
