@@ -200,6 +200,30 @@ async def test_all_problems_of_limits_are_reported_at_once(place: Place) -> None
     assert (await place.workspace.limits.get()).version == 0, "nothing was saved"
 
 
+async def test_of_thousands_of_problems_of_limits_a_few_are_listed(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def did_you_mean(name: str, names: object, otherwise: str) -> str:
+        asked.append(name)
+        return otherwise
+
+    monkeypatch.setattr("tenuto.workspace.limits_document.did_you_mean", did_you_mean)
+    for document, last in (
+        ({f"globalMaxConcurren{n}": 1 for n in range(3_000)}, "2,980 more fields"),
+        ({"workflowTypeLimits": {f"w{n}": -1 for n in range(3_000)}}, "there are more problems"),
+        ({"resourceBasedLimits": {f"w{n}": -1 for n in range(3_000)}}, "no such field"),
+        ({"resourceBasedLimits": {"targets": {f"w{n}": -1 for n in range(3_000)}}}, "no such"),
+    ):
+        asked.clear()
+        with pytest.raises(InvalidInput) as refused:
+            await place.workspace.limits.set(document)
+        assert 20 <= len(refused.value.problems) <= 101
+        assert last in refused.value.problems[-1].message
+        assert len(asked) <= 20
+
+
 async def test_a_dry_run_says_what_a_change_would_do_and_saves_nothing(place: Place) -> None:
     """With `?dryRun=true` nothing is saved, and `preview` says how many instances would begin at
     once, how many would wait, and what becomes of each limit."""
