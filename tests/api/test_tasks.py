@@ -246,7 +246,8 @@ async def test_tasks_of_a_large_registration_are_checked_beside_the_loop_a_few_a
     monkeypatch.setattr(TaskDefinitions, "_refuse_all", in_a_turn)
     async with serve() as call:
         for number, is_in_loop in ((10, True), (35, False)):
-            tasks: list[JSON] = [{"id": f"t{n}", "timeout": f"PT{n + 1}S"} for n in range(number)]
+            tasks: list[JSON] = []
+            tasks += ({"id": f"t{n}", "timeout": f"PT{n + 1}S"} for n in range(number))
             checked.clear()
             turns.clear()
             answer = await call.post("/executions/register", {"workerId": "w", "tasks": tasks})
@@ -255,7 +256,7 @@ async def test_tasks_of_a_large_registration_are_checked_beside_the_loop_a_few_a
             ]
             assert checked == [is_in_loop] * number
             assert max(turns) == 10
-        wrong: list[JSON] = [{"id": f"u{n}"} for n in range(20)] + [{"id": "no id"}]
+        wrong: list[JSON] = [*({"id": f"u{n}"} for n in range(20)), {"id": "no id"}]
         refused = await call.post("/executions/register", {"workerId": "w", "tasks": wrong})
         assert refused.status == 422
         assert (await call.get("/tasks/u0")).status == 404, "none of them is registered"

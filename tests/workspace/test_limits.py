@@ -17,7 +17,7 @@ from tenuto.model.errors import (
     Overloaded,
     TenutoError,
 )
-from tenuto.model.json import Object
+from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
 from tenuto.python_form.workflow import WorkflowFunction
 from tenuto.workspace.values import Start
@@ -210,12 +210,13 @@ async def test_of_thousands_of_problems_of_limits_a_few_are_listed(
         return otherwise
 
     monkeypatch.setattr("tenuto.workspace.limits_document.did_you_mean", did_you_mean)
-    for document, last in (
+    cases: tuple[tuple[JSON, str], ...] = (
         ({f"globalMaxConcurren{n}": 1 for n in range(3_000)}, "2,980 more fields"),
         ({"workflowTypeLimits": {f"w{n}": -1 for n in range(3_000)}}, "there are more problems"),
         ({"resourceBasedLimits": {f"w{n}": -1 for n in range(3_000)}}, "no such field"),
         ({"resourceBasedLimits": {"targets": {f"w{n}": -1 for n in range(3_000)}}}, "no such"),
-    ):
+    )
+    for document, last in cases:
         asked.clear()
         with pytest.raises(InvalidInput) as refused:
             await place.workspace.limits.set(document)
