@@ -256,7 +256,8 @@ async def test_tasks_of_a_large_registration_are_checked_beside_the_loop_a_few_a
             ]
             assert checked == [is_in_loop] * number
             assert max(turns) == 10
-        wrong: list[JSON] = [*({"id": f"u{n}"} for n in range(20)), {"id": "no id"}]
+        wrong: list[JSON] = [{"id": "no id"}]
+        wrong.extend({"id": f"u{n}"} for n in range(20))
         refused = await call.post("/executions/register", {"workerId": "w", "tasks": wrong})
         assert refused.status == 422
         assert (await call.get("/tasks/u0")).status == 404, "none of them is registered"
