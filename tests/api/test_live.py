@@ -18,8 +18,9 @@ from tenuto.access.principal import LOCAL, Principal
 from tenuto.access.roles import Role
 from tenuto.api.config import LiveBounds, ServiceConfig
 from tenuto.api.live.protocol import GOING, SLOW, UNAUTHENTICATED
-from tenuto.api.live.socket import LiveSocket
+from tenuto.api.live.socket import A_SECOND, MOST_AT_ONCE, LiveSocket, MessageBudget
 from tenuto.model.errors import StoreUnavailable, Unauthenticated
+from tests.access.hand_clock import HandClock
 from tests.api.conftest import DOUBLE, WAIT, Caller, Serve
 from tests.kit.turns import turns
 
@@ -275,6 +276,55 @@ class NeverTakes:
         self.closed.set_result(code)
 
 
+class Flood(NeverTakes):
+    """A client that has sent thousands of messages at once, and takes everything."""
+
+    def __init__(self, *texts: str) -> None:
+        super().__init__()
+        self.texts = list(texts)
+        self.taken = 0
+
+    async def receive(self) -> dict[str, str]:
+        self.taken += 1
+        if self.taken > len(self.texts):
+            return {"type": "websocket.disconnect"}
+        return {"type": "websocket.receive", "text": self.texts[self.taken - 1]}
+
+    async def send_text(self, text: str) -> None: ...
+
+
+@pytest.mark.asyncio
+async def test_of_messages_that_came_at_once_others_are_served_between(serve: Serve) -> None:
+    async with serve() as call:
+        join = {"event": "workflow_run_join", "runId": MISSING}
+        client = Flood(*([json.dumps(join)] * (MOST_AT_ONCE - 1)))
+        before = asyncio.all_tasks()
+        socket = LiveSocket(call.pipeline.service, LOCAL, {}, client)  # type: ignore[arg-type]
+        running = asyncio.ensure_future(socket.run())
+        rounds = 0
+        while not running.done():
+            taken = client.taken
+            await turns(1)
+            rounds += 1
+            assert client.taken - taken <= 1, "one in each round of the loop"
+            own = asyncio.all_tasks() - before
+            assert len(own) < 20, "joins of one instance are no chain of tasks"
+        assert rounds >= MOST_AT_ONCE
+        assert client.taken == MOST_AT_ONCE
+
+
+def test_a_socket_has_so_many_messages_at_once_and_so_many_a_second() -> None:
+    clock = HandClock()
+    budget = MessageBudget(clock)
+    assert not any(budget.take() for _ in range(MOST_AT_ONCE))
+    assert budget.take() == pytest.approx(1 / A_SECOND)
+    clock.move(1 / A_SECOND)
+    assert budget.take() == pytest.approx(1 / A_SECOND)
+    clock.move(3_600)
+    assert not any(budget.take() for _ in range(MOST_AT_ONCE)), "no more is saved up"
+    assert budget.take() > 0
+
+
 @pytest.mark.asyncio
 async def test_a_client_that_takes_nothing_is_dropped(
     serve: Serve,
@@ -351,7 +401,7 @@ async def test_a_join_that_fails_does_not_take_a_newer_one_with_it(serve: Serve)
         client = Slow()
         socket = LiveSocket(call.pipeline.service, LOCAL, {}, client)  # type: ignore[arg-type]
         newer = asyncio.ensure_future(socket._wait_for_stop())
-        older = asyncio.ensure_future(socket._send_messages(MISSING, 0, None))
+        older = asyncio.ensure_future(socket._send_messages(MISSING, 0))
         socket._watched[MISSING] = newer
         await older
         assert client.heard[-1]["code"] == "TEN-3001"

@@ -16,7 +16,7 @@ from tenuto import Tenuto
 from tenuto.api.asgi import build_api
 from tenuto.api.config import ServiceConfig
 from tenuto.api.connections import ConnectionBounds, Connections
-from tenuto.api.http_protocol import BoundedHttp
+from tenuto.api.http_protocol import BoundedHttp, WaitingRequests
 from tenuto.api.server import http_protocol
 from tenuto.engine.load.pressure import CALM, Pressure
 from tests.access.hand_clock import HandClock
@@ -36,7 +36,10 @@ class Line:
         self.service.pressure.pressure = self.service.pressure.beside = FULL
         connections = Connections(HandClock(), ConnectionBounds(400, 200, 100))
         # A function that makes one, as uvicorn calls it.
-        self._make = cast("Callable[..., BoundedHttp]", http_protocol(self.service, connections))
+        self._make = cast(
+            "Callable[..., BoundedHttp]",
+            http_protocol(self.service, connections, WaitingRequests()),
+        )
         self._config = uvicorn.Config(pipeline, ws="none", lifespan="off", log_config=None)
         self._state = ServerState()
         self._state.default_headers = [(b"server", b"uvicorn")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -21,10 +22,14 @@ from tenuto.api.config import LiveBounds, ServiceConfig
 from tenuto.api.connections import ConnectionBounds, Connections
 from tenuto.api.http_protocol import (
     LINGER,
+    MOST_FRAMES,
     MOST_HEAD,
+    MOST_TINY,
     ON_ITS_WAY,
     PORTION,
+    SOCKET_PORTION,
     BoundedHttp,
+    BoundedSocket,
     Counts,
     UnfinishedRequests,
     WaitingRequests,
@@ -106,7 +111,12 @@ class Line:
             {},
             clock=self.clock,
             ids=SystemIds(),
-            counts=Counts(self.connections, self.unfinished_requests, self.waiting_requests),
+            counts=Counts(
+                self.connections,
+                self.unfinished_requests,
+                self.waiting_requests,
+                WaitingRequests(pause=0),
+            ),
             head_seconds=HEAD_SECONDS,
         )
         wire = Wire(address)
@@ -280,6 +290,175 @@ async def test_many_that_do_not_wait_for_answers_have_as_much_as_one_that_does()
     await turn(is_done)
     # A look takes two passes of the loop.
     assert max(after - before for before, after in pairwise(counts)) <= 2
+
+
+class Echo:
+    """Answers with the size of the body, and notes the parts in which it came."""
+
+    def __init__(self) -> None:
+        self.parts: list[int] = []
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        size, more = 0, True
+        while more:
+            message = await receive()
+            size += len(message.get("body", b""))
+            self.parts.append(len(message.get("body", b"")))
+            more = message.get("more_body", False)
+        headers = [(b"x-size", b"%d" % size), (b"x-headers", b"%d" % len(scope["headers"]))]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body"})
+
+
+async def test_of_bodies_in_tiny_chunks_a_few_are_read_at_once_and_each_comes_whole() -> None:
+    line = Line(most=20)
+    echo = Echo()
+    line.config = uvicorn.Config(echo, ws="none", lifespan="off", log_config=None)
+    head = b"POST /x HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n"
+    sent = head + b"1\r\nx\r\n" * 5_000 + b"0\r\n" + b"a: b\r\n" * 3_000 + b"\r\n"
+    connections = [line.connect() for _ in range(5)]
+    read: list[int] = []
+    chunks = Counter[BoundedHttp]()
+    most_at_once = MOST_TINY + PORTION // len(b"1\r\nx\r\n") + 1
+
+    with pytest.MonkeyPatch.context() as patch:
+        tiny = BoundedHttp.on_body
+
+        def counted(protocol: BoundedHttp, body: bytes) -> None:
+            chunks[protocol] += 1
+            tiny(protocol, body)
+
+        patch.setattr(BoundedHttp, "on_body", counted)
+        for protocol, wire in connections:
+            protocol.data_received(sent)
+            assert chunks[protocol] <= most_at_once
+            assert not wire.is_read, "the rest stays in the network"
+            protocol.flow.resume_reading()
+            assert not wire.is_read, "also where the library asks for more"
+        before = chunks.total()
+        while not all(wire.sent for _, wire in connections):
+            await asyncio.sleep(0)
+            read.append(chunks.total() - before)
+            before = chunks.total()
+    assert max(read) <= 2 * most_at_once, "the connections are read one after the other"
+    for _, wire in connections:
+        assert wire.sent.startswith(b"HTTP/1.1 200")
+        assert b"x-size: 5000\r\n" in wire.sent
+        assert b"x-headers: 2\r\n" in wire.sent, "what is behind a body is not kept"
+    assert len(echo.parts) <= 5 * len(sent) / PORTION + 5, "chunks are joined"
+    await turn(lambda: all(wire.is_read for _, wire in connections))
+
+
+async def test_an_ordinary_body_in_chunks_is_read_without_a_pause() -> None:
+    line = Line()
+    line.config = uvicorn.Config(echo := Echo(), ws="none", lifespan="off", log_config=None)
+    protocol, wire = line.connect()
+    protocol.data_received(b"POST /x HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n")
+    for _ in range(300):
+        protocol.data_received(
+            b"fff\r\n" + b"x" * 0xFFF + b"\r\n" + b"50\r\n" + b"x" * 80 + b"\r\n"
+        )
+        await turn(lambda: wire.is_read)
+        assert not protocol.is_paused
+    protocol.data_received(b"0\r\n\r\n")
+    await line.answered()
+    assert sum(echo.parts) == 300 * (0xFFF + 80)
+    assert b"x-size: %d" % sum(echo.parts) in wire.sent
+
+
+class Listener:
+    """Accepts a WebSocket, and takes its messages while it is let."""
+
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+        self.may = asyncio.Semaphore(0)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        assert (await receive())["type"] == "websocket.connect"
+        await send({"type": "websocket.accept"})
+        while True:
+            await self.may.acquire()
+            if (message := await receive())["type"] == "websocket.disconnect":
+                return
+            self.heard.append(message["text"])
+
+
+UPGRADE = (
+    b"GET /ws HTTP/1.1\r\nhost: a\r\nupgrade: websocket\r\nconnection: upgrade\r\n"
+    b"sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\nsec-websocket-version: 13\r\n\r\n"
+)
+MASK = bytes(4)
+
+
+class Sockets(Line):
+    """WebSockets without sockets, whose messages and frames are counted as they are read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.in_pieces = WaitingRequests(pause=0)
+        self.listener = Listener()
+        self.config = uvicorn.Config(self.listener, lifespan="off", log_config=None)
+        self.frames = Counter[BoundedSocket]()
+
+    async def open(self) -> tuple[BoundedSocket, Wire]:
+        line = self
+
+        class Counted(BoundedSocket):
+            def handle_events(self) -> None:
+                line.frames[self] += len(self.conn.events)
+                super().handle_events()
+
+        socket = Counted(
+            self.config, self.state, {}, connections=self.connections, in_pieces=self.in_pieces
+        )
+        wire = Wire("10.0.0.1")
+        socket.connection_made(cast("asyncio.Transport", wire))
+        socket.data_received(UPGRADE)
+        await turn(lambda: wire.sent.startswith(b"HTTP/1.1 101"))
+        self.frames.clear()
+        return socket, wire
+
+
+async def test_of_a_flood_of_messages_few_are_read_before_they_are_taken() -> None:
+    sockets = Sockets()
+    socket, wire = await sockets.open()
+    frames = [b"\x81" + bytes([0x80 + 4]) + MASK + b"%04d" % n for n in range(5_000)]
+    socket.data_received(b"".join(frames))
+    most = SOCKET_PORTION // len(frames[0]) + 1
+    assert sockets.frames[socket] <= most
+    assert not wire.is_read
+    for taken in range(1, 201):
+        sockets.listener.may.release()
+        await turn(lambda taken=taken: len(sockets.listener.heard) == taken)  # type: ignore[misc]
+        assert sockets.frames[socket] <= taken + most
+        assert not wire.is_read
+    for _ in range(4_800):
+        sockets.listener.may.release()
+    await turn(lambda: len(sockets.listener.heard) == 5_000 and wire.is_read)
+    assert sockets.listener.heard == [f"{n:04}" for n in range(5_000)]
+    for task in sockets.state.tasks:
+        task.cancel()
+
+
+async def test_pings_are_answered_in_turn_with_other_connections() -> None:
+    sockets = Sockets()
+    opened = [await sockets.open() for _ in range(4)]
+    ping = b"\x89" + bytes([0x80]) + MASK
+    most = MOST_FRAMES + SOCKET_PORTION // len(ping) + 1
+    for socket, wire in opened:
+        socket.data_received(ping * 3_000)
+        assert sockets.frames[socket] <= most
+        assert not wire.is_read
+    before, read = sockets.frames.total(), []
+    while sockets.frames.total() < 4 * 3_000:
+        await asyncio.sleep(0)
+        read.append(sockets.frames.total() - before)
+        before = sockets.frames.total()
+    assert max(read) <= 2 * most, "the connections are read one after the other"
+    await turn(lambda: all(wire.is_read for _, wire in opened))
+    assert all(wire.sent.endswith(b"\x8a\x00" * 3_000) for _, wire in opened)
+    for task in sockets.state.tasks:
+        task.cancel()
 
 
 async def test_headers_that_come_in_one_piece_are_bounded_too() -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from tenuto.model.errors import InvalidInput
-from tenuto.model.json import Object
-from tenuto.model.task_definition import TaskDefinition, TaskLimits
+from tenuto.model.json import JSON, Object
+from tenuto.model.task_definition import TaskDefinition, TaskLimits, WorkerTask
 from tenuto.store.parts.workers import Sighting
+from tenuto.workspace.task_definitions import TaskDefinitions
 from tests.api.conftest import Serve
 
 pytestmark = pytest.mark.asyncio
@@ -221,3 +224,40 @@ async def test_a_breaker_that_is_open_for_no_time_or_too_long_is_refused(
         [problem] = refused.json["problems"]
         assert (problem["code"], problem["path"]) == ("TEN-2603", "$.breaker.openFor")
         assert wrong in problem["message"]
+
+
+async def test_tasks_of_a_large_registration_are_checked_beside_the_loop_a_few_at_a_time(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checked: list[bool] = []
+    turns: list[int] = []
+    loop_thread = threading.get_ident()
+    refuse, refuse_all = TaskDefinitions._refuse, TaskDefinitions._refuse_all
+
+    def counted(self: TaskDefinitions, task: TaskDefinition) -> None:
+        checked.append(threading.get_ident() == loop_thread)
+        refuse(self, task)
+
+    def in_a_turn(self: TaskDefinitions, tasks: Sequence[WorkerTask]) -> None:
+        turns.append(len(tasks))
+        refuse_all(self, tasks)
+
+    monkeypatch.setattr(TaskDefinitions, "_refuse", counted)
+    monkeypatch.setattr(TaskDefinitions, "_refuse_all", in_a_turn)
+    async with serve() as call:
+        for number, is_in_loop in ((10, True), (35, False)):
+            tasks: list[JSON] = []
+            tasks += ({"id": f"t{n}", "timeout": f"PT{n + 1}S"} for n in range(number))
+            checked.clear()
+            turns.clear()
+            answer = await call.post("/executions/register", {"workerId": "w", "tasks": tasks})
+            assert [each["taskId"] for each in answer.json["results"]] == [
+                f"t{n}" for n in range(number)
+            ]
+            assert checked == [is_in_loop] * number
+            assert max(turns) == 10
+        wrong: list[JSON] = [{"id": "no id"}]
+        wrong.extend({"id": f"u{n}"} for n in range(20))
+        refused = await call.post("/executions/register", {"workerId": "w", "tasks": wrong})
+        assert refused.status == 422
+        assert (await call.get("/tasks/u0")).status == 404, "none of them is registered"

@@ -17,7 +17,7 @@ from tenuto.model.errors import (
     Overloaded,
     TenutoError,
 )
-from tenuto.model.json import Object
+from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
 from tenuto.python_form.workflow import WorkflowFunction
 from tenuto.workspace.values import Start
@@ -198,6 +198,31 @@ async def test_all_problems_of_limits_are_reported_at_once(place: Place) -> None
         "$.limits",
     ]
     assert (await place.workspace.limits.get()).version == 0, "nothing was saved"
+
+
+async def test_of_thousands_of_problems_of_limits_a_few_are_listed(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def did_you_mean(name: str, names: object, otherwise: str) -> str:
+        asked.append(name)
+        return otherwise
+
+    monkeypatch.setattr("tenuto.workspace.limits_document.did_you_mean", did_you_mean)
+    cases: tuple[tuple[JSON, str], ...] = (
+        ({f"globalMaxConcurren{n}": 1 for n in range(3_000)}, "2,980 more fields"),
+        ({"workflowTypeLimits": {f"w{n}": -1 for n in range(3_000)}}, "there are more problems"),
+        ({"resourceBasedLimits": {f"w{n}": -1 for n in range(3_000)}}, "no such field"),
+        ({"resourceBasedLimits": {"targets": {f"w{n}": -1 for n in range(3_000)}}}, "no such"),
+    )
+    for document, last in cases:
+        asked.clear()
+        with pytest.raises(InvalidInput) as refused:
+            await place.workspace.limits.set(document)
+        assert 20 <= len(refused.value.problems) <= 101
+        assert last in refused.value.problems[-1].message
+        assert len(asked) <= 20
 
 
 async def test_a_dry_run_says_what_a_change_would_do_and_saves_nothing(place: Place) -> None:

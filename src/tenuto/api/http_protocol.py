@@ -16,7 +16,7 @@ from functools import partial
 from typing import NamedTuple, cast
 
 import msgspec
-from uvicorn._types import ASGI3Application
+from uvicorn._types import ASGI3Application, ASGIReceiveEvent
 from uvicorn.config import Config
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
@@ -34,8 +34,19 @@ PORTION = 2_048
 """Bytes that are parsed at once. A request in it takes more memory than its bytes, and time."""
 MOST_HEAD = 64_000
 """Bytes of a request's first line and headers; one portion may exceed it a little."""
+TINY = 64
+"""Bytes. What is smaller costs by its number: each chunk of a body, and each header."""
+MOST_TINY = 400
+"""Such pieces of one request that are read before those of other connections; one portion may
+exceed it."""
+SOCKET_PORTION = 512
+"""Bytes of a WebSocket that are parsed at once."""
+MOST_FRAMES = 64
+"""Frames of a WebSocket that are read before those of other connections; one portion may exceed
+it."""
 WAITING_PAUSE = 0.003
-"""Seconds before a request begins that was sent without waiting for the answer to another."""
+"""Seconds before a request begins that was sent without waiting for the answer to another, or
+before more is read of one that comes in tiny pieces."""
 LINGER = 5.0
 """Seconds for the rest of a body whose request is answered already."""
 ON_ITS_WAY = 0.3
@@ -84,7 +95,7 @@ class WaitingRequests:
     """Begins requests that waited for the answer to another: one at a time, with pauses.
 
     A client that waits for its answers has one request at a time. Many connections of one that does
-    not wait have together less than one of those.
+    not wait have together less than one of those. Likewise, requests in tiny pieces are read on.
     """
 
     def __init__(self, pause: float = WAITING_PAUSE) -> None:
@@ -116,10 +127,12 @@ class Counts(NamedTuple):
     connections: Connections
     unfinished: UnfinishedRequests
     waiting: WaitingRequests
+    in_pieces: WaitingRequests
+    """Connections whose requests come in tiny pieces."""
 
 
 class HeldFlow(FlowControl):
-    """Reads nothing more while requests of the connection wait for the answer to another.
+    """Reads nothing more while requests of the connection wait, or others are read before it.
 
     The library begins to read again with each answer, and each time that a body is asked for.
     """
@@ -129,7 +142,7 @@ class HeldFlow(FlowControl):
         self._connection = connection
 
     def resume_reading(self) -> None:
-        if not self._connection.has_waiting:
+        if not self._connection.is_paused:
             super().resume_reading()
 
 
@@ -162,8 +175,13 @@ class BoundedHttp(HttpToolsProtocol):
         self._refusals = refusals
         self._is_held = False
         """Whether the request that is read may be refused like one before, once it is whole."""
-        self._held_body: list[bytes] = []
-        """What was read of its body."""
+        self._body: list[bytes] = []
+        """What was read of a body and is not handed on: chunks may be tiny, and are joined."""
+        self._tiny = 0
+        """Tiny pieces of a request since it began, or since others were read last."""
+        self._rests = False
+        """Whether other connections are read before this one."""
+        self._in_pieces = counts.in_pieces
         self._was_refused = False
         """Whether the request that was read last was refused like one before."""
         self._head = 0
@@ -210,11 +228,13 @@ class BoundedHttp(HttpToolsProtocol):
             self.transport.close()
 
     def data_received(self, data: bytes) -> None:
-        if len(data) <= PORTION and not self.has_waiting:
+        if len(data) <= PORTION and not self.has_waiting and not self._rests:
             self._parse(data)
         else:
             self._unread = memoryview(bytes(self._unread) + data)
             self._parse_unread()
+        if self._tiny >= MOST_TINY and not self._rests and self._is_read:
+            self._rest()
         self._watch()
 
     def handle_websocket_upgrade(self) -> None:
@@ -226,11 +246,33 @@ class BoundedHttp(HttpToolsProtocol):
 
     @property
     def has_waiting(self) -> bool:
-        """Whether a request of this connection waits for the answer to another."""
+        """Whether a request of this connection waits for the answer to another, or is not read."""
         return bool(self.pipeline or self._unread)
 
+    @property
+    def is_paused(self) -> bool:
+        """Whether nothing more is taken from the network for now."""
+        return self._rests or self.has_waiting
+
+    def _rest(self) -> None:
+        self._rests = True
+        self.flow.pause_reading()
+        self._in_pieces.add(self._read_on)
+
+    def _read_on(self) -> None:
+        self._rests = False
+        self._tiny = 0
+        if not self._is_read:
+            return
+        self._parse_unread()
+        if self._tiny >= MOST_TINY and self._is_read:
+            self._rest()
+        elif self._is_read:
+            self.flow.resume_reading()
+        self._watch()
+
     def _parse_unread(self) -> None:
-        while self._unread and not self.pipeline and self._is_read:
+        while self._unread and not self.pipeline and self._is_read and not self._is_tired:
             portion, self._unread = self._unread[:PORTION], self._unread[PORTION:]
             self._parse(portion)
         if not self._is_read:
@@ -247,6 +289,11 @@ class BoundedHttp(HttpToolsProtocol):
         super().data_received(cast("bytes", data))
         if self.parser is not None:
             self._go_on()  # the rest of its body is yet to come
+            self._hand_on()
+
+    @property
+    def _is_tired(self) -> bool:
+        return self._rests or self._tiny >= MOST_TINY
 
     @property
     def _is_read(self) -> bool:
@@ -257,7 +304,14 @@ class BoundedHttp(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         self._is_inside = True
         self._was_refused = False
+        self._tiny = 0
         super().on_message_begin()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._tiny += len(name) + len(value) < TINY
+        if self._head >= 0:
+            super().on_header(name, value)
+        # Those behind a body are of no use here, and nothing bounds them.
 
     def on_headers_complete(self) -> None:
         self._head = -1
@@ -267,10 +321,8 @@ class BoundedHttp(HttpToolsProtocol):
             super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        if self._is_held:
-            self._held_body.append(body)
-        else:
-            super().on_body(body)
+        self._tiny += len(body) < TINY
+        self._body.append(body)
 
     def on_message_complete(self) -> None:
         self._head = 0
@@ -278,6 +330,7 @@ class BoundedHttp(HttpToolsProtocol):
         if self._is_held and self._refuse_again():
             return
         self._go_on()
+        self._hand_on()
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
@@ -285,6 +338,8 @@ class BoundedHttp(HttpToolsProtocol):
         super().on_response_complete()
         if self.flow.read_paused and self._is_read:
             self._parse_unread()
+            if self._tiny >= MOST_TINY and not self._rests and self._is_read:
+                self._rest()
             self.flow.resume_reading()
             self._watch()
         self._has_waited = False
@@ -330,7 +385,7 @@ class BoundedHttp(HttpToolsProtocol):
                 self.scope["state"][PASSED] = decided
             return False
         self._is_held = False
-        self._held_body.clear()
+        self._body.clear()
         self._was_refused = True
         self.transport.write(decided)
         self.server_state.total_requests += 1
@@ -344,10 +399,13 @@ class BoundedHttp(HttpToolsProtocol):
         """Hand a request that was held to the pipeline, as far as it was read."""
         if self._is_held:
             self._is_held = False
-            body, self._held_body = self._held_body, []
             super().on_headers_complete()
-            for part in body:
-                super().on_body(part)
+
+    def _hand_on(self) -> None:
+        """Hand what was read of a body to the pipeline."""
+        if self._body:
+            body, self._body = self._body, []
+            super().on_body(body[0] if len(body) == 1 else b"".join(body))
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
         # Those that wait for this one are answered too.
@@ -421,7 +479,11 @@ class BoundedHttp(HttpToolsProtocol):
 
 
 class BoundedSocket(WebSocketsSansIOProtocol):
-    """A connection that has become a WebSocket is counted until it is closed."""
+    """A connection that has become a WebSocket is counted until it is closed.
+
+    Few of its messages are read before those that were read are taken, and few frames that are no
+    messages before other connections are read: each costs thousands of times its bytes.
+    """
 
     def __init__(
         self,
@@ -430,13 +492,60 @@ class BoundedSocket(WebSocketsSansIOProtocol):
         app_state: dict[str, object],
         *,
         connections: Connections,
+        in_pieces: WaitingRequests,
     ) -> None:
+        """`in_pieces`: the connections that other ones are read before."""
         super().__init__(config, server_state, app_state)
         self._open = connections
+        self._in_pieces = in_pieces
+        self._unread = memoryview(b"")
+        self._frames = 0
+        """Frames that were read since others were read last."""
+        self._rests = False
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self._unread = memoryview(b"")
         self._open.end(_network(self.client))
         super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        self._unread = memoryview(bytes(self._unread) + data)
+        self._parse_unread()
+
+    def handle_events(self) -> None:
+        self._frames += len(self.conn.events)
+        super().handle_events()
+
+    async def receive(self) -> ASGIReceiveEvent:
+        message = await self.queue.get()
+        if self.read_paused and self.queue.empty():
+            self.read_paused = False
+            self._parse_unread()
+            self._resume()
+        return message
+
+    def _parse_unread(self) -> None:
+        while self._unread and not (self.read_paused or self._rests or self.transport.is_closing()):
+            portion, self._unread = self._unread[:SOCKET_PORTION], self._unread[SOCKET_PORTION:]
+            super().data_received(bytes(portion))
+            if self._frames >= MOST_FRAMES:
+                self._rests = True
+                self._in_pieces.add(self._read_on)
+        if self.transport.is_closing():
+            self._unread = memoryview(b"")
+        elif self._unread or self._rests:
+            self.transport.pause_reading()
+
+    def _read_on(self) -> None:
+        self._rests = False
+        self._frames = 0
+        self._parse_unread()
+        self._resume()
+
+    def _resume(self) -> None:
+        is_held = self.read_paused or self._rests or self._unread
+        if not (is_held or self.transport.is_closing()):
+            self.transport.resume_reading()
 
 
 def _network(client: tuple[str, int] | None) -> str:

@@ -82,10 +82,11 @@ async def serving(pipeline: RequestPipeline, listener: socket.socket) -> AsyncIt
         )
     )
     log.info("connections: %s", connections.bounds.described)
+    in_pieces = WaitingRequests()
     config = uvicorn.Config(
         pipeline,
-        http=http_protocol(service, connections),
-        ws=_protocol(BoundedSocket, connections=connections),
+        http=http_protocol(service, connections, in_pieces),
+        ws=_protocol(BoundedSocket, connections=connections, in_pieces=in_pieces),
         ws_max_size=_LONGEST_MESSAGE,
         lifespan="off",
         log_config=None,
@@ -119,7 +120,9 @@ async def serving(pipeline: RequestPipeline, listener: socket.socket) -> AsyncIt
             await service.close()
 
 
-def http_protocol(service: Service, connections: Connections) -> type[asyncio.Protocol]:
+def http_protocol(
+    service: Service, connections: Connections, in_pieces: WaitingRequests
+) -> type[asyncio.Protocol]:
     return _protocol(
         BoundedHttp,
         clock=service.clock,
@@ -128,6 +131,7 @@ def http_protocol(service: Service, connections: Connections) -> type[asyncio.Pr
             connections,
             UnfinishedRequests(service.config.unfinished_requests),
             WaitingRequests(),
+            in_pieces,
         ),
         head_seconds=service.config.head_seconds,
         refusals=service.repeated_refusals,

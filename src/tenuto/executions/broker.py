@@ -255,7 +255,7 @@ class TaskBroker:
                 await self._store.jobs.put_back(fresh)
             except StoreUnavailable as error:
                 not_put_back = error
-            self._claims.queue.call_first()
+            self._claims.queue.call_first(lambda each: each == tenant)
         return [
             Reported(task.execution_id, await _released(task, each or not_put_back))
             for task, each in zip(tasks, ended, strict=True)

@@ -93,7 +93,7 @@ class Claims:
             return again
         if not seconds:
             # A claim that does not wait takes no place in the queue.
-            return await self._attempt(claim)
+            return (await self._attempt(claim)).tasks
         waiting = self.queue.join(claim.claim)
         self._observer.start()
         try:
@@ -147,9 +147,12 @@ class Claims:
                     return []
                 continue
             waiting.called.clear()
-            tasks = await self._attempt(claim)
-            if tasks or self._is_closed:
-                return tasks
+            waiting.has_looked = False
+            found = await self._attempt(claim)
+            if found.tasks or self._is_closed:
+                return found.tasks
+            # A claim that was granted nothing leaves no job to those behind it.
+            waiting.has_looked = not found.leases
 
     def _heard(self, draft: Draft) -> None:
         for job in draft.jobs_offered:
@@ -172,7 +175,7 @@ class Claims:
         grants = [Grant(lease, each.until) for lease, each in found if each is not None]
         return await self._tasks(claim, grants) if grants else []
 
-    async def _attempt(self, claim: Claim) -> list[ClaimedTask]:
+    async def _attempt(self, claim: Claim) -> _Granted:
         """One attempt to claim; what it is granted is put back if the worker has disconnected."""
         attempt = self._engine.spawn(self._granted(claim))
         try:
@@ -187,7 +190,7 @@ class Claims:
             # be given to a repeat. Leases without a task are neither extended nor repeated.
             seconds = claim.claim.lease.total_seconds()
             self.recent.remember(claim.key, found.leases, seconds, self._clock.ticks())
-        return found.tasks
+        return found
 
     def _undo(self, tenant: str, attempt: asyncio.Task[_Granted]) -> None:
         if attempt.cancelled() or attempt.exception() is not None:
@@ -281,7 +284,7 @@ class Claims:
     def _call_limited(self) -> None:
         """Call the first claims for tasks with limits: some of these may begin."""
         policies = self._engine.policies
-        self.queue.call_first(lambda claim: bool(policies.of(claim.tenant).limited))
+        self.queue.call_first(lambda tenant: bool(policies.of(tenant).limited))
 
     async def _tasks(
         self, claim: Claim, grants: Sequence[Grant], claimed_at: datetime | None = None

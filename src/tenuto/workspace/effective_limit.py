@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Final
 
 import msgspec
@@ -17,6 +18,8 @@ from tenuto.workspace.limit_values import EffectiveLimit
 BAD_RULES: Final = "TEN-2860"
 RULES: Final = "resourceBasedLimits"
 """The field of the document."""
+_MOST_WRONG: Final = 100
+"""Problems that are listed of one object."""
 _WHERE: Final = f"$.{RULES}"
 _ADVICE: Final = {
     RULES: "Give {enabled, min, max, targets}, or true or false for the defaults.",
@@ -58,11 +61,11 @@ def rules_problems(document: JSON) -> list[Problem]:
         return []
     if not isinstance(given, dict):
         return [_problem(_WHERE, "it is not an object", _ADVICE[RULES])]
-    found = [*_wrong_fields(given, ResourceBasedLimits, _WHERE)]
+    found = [*islice(_wrong_fields(given, ResourceBasedLimits, _WHERE), _MOST_WRONG)]
     targets = given.get("targets")
     if isinstance(targets, dict):
         found = [each for each in found if not each.path.startswith(f"{_WHERE}.targets")]
-        found += _wrong_fields(targets, LoadTargets, f"{_WHERE}.targets")
+        found += islice(_wrong_fields(targets, LoadTargets, f"{_WHERE}.targets"), _MOST_WRONG)
     if not found:
         rules = msgspec.convert(given, ResourceBasedLimits)
         if rules.min > rules.max:

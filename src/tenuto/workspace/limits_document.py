@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import chain, islice
 from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -10,6 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from tenuto.definition.report import did_you_mean, step
+from tenuto.model.checks import MOST_UNKNOWN
 from tenuto.model.errors import InvalidInput, Problem
 from tenuto.model.json import JSON, kind_of
 from tenuto.model.json_words import in_json_words
@@ -21,6 +23,8 @@ MOST_NAMES = 10_000
 """The most names in one map of limits."""
 LONGEST_NAME = 500
 """The most characters of a name in a map of limits."""
+_MOST_PROBLEMS = 100
+"""Problems that are listed: each costs thousands of times the bytes that were sent."""
 _ADVICE = "Limits are whole numbers from 0 to 1,000,000; leave one out to remove it."
 _OF_QUEUE = {
     "$.queue.order": "It is one of `fifo`, `priority`, `deadline`.",
@@ -40,7 +44,10 @@ def read_limits(document: JSON) -> ConcurrencyConfig:
     rules = rules_problems(document)
     if rules and isinstance(document, dict):
         document = {k: v for k, v in document.items() if k != RULES}
-    problems = [*_problems(ConcurrencyConfig, document, "$"), *_of_aging(document), *rules]
+    found = chain(_problems(ConcurrencyConfig, document, "$"), _of_aging(document), rules)
+    problems = [*islice(found, _MOST_PROBLEMS)]
+    if next(found, None) is not None:
+        problems.append(_problem("$", "there are more problems", "Correct those listed first."))
     if problems:
         raise InvalidInput("the limits cannot be set", problems)
     return msgspec.convert(document, ConcurrencyConfig)
@@ -70,12 +77,16 @@ def _of_fields(kind: type[Struct], value: JSON, path: str) -> Iterator[Problem]:
         return
     hints = get_type_hints(kind, include_extras=True)
     known = {each.encode_name: hints[each.name] for each in msgspec.structs.fields(kind)}
+    unknown = 0
     for name, inner in value.items():
         if name in known:
             yield from _problems(known[name], inner, path + step(name))
-        else:
+        elif (unknown := unknown + 1) <= MOST_UNKNOWN:
             advice = did_you_mean(name, known, f"Known are {', '.join(sorted(known))}.")
             yield _problem(path + step(name), "there is no such field", advice)
+    if unknown > MOST_UNKNOWN:
+        message = f"there are {unknown - MOST_UNKNOWN:,} more fields here that are unknown"
+        yield _problem(path, message, "Leave them out.")
 
 
 def _of_names(kind: Any, value: JSON, path: str) -> Iterator[Problem]:  # noqa: ANN401 - any type

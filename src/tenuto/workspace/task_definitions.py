@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 
 import msgspec
 
@@ -18,6 +19,7 @@ from tenuto.engine.outbox.signatures import new_secret
 from tenuto.model.checks import converted
 from tenuto.model.errors import Conflict, InvalidInput, NotFound, Problem, StoreUnavailable
 from tenuto.model.json import Given, Object, as_json
+from tenuto.model.pauses import between_parts
 from tenuto.model.quotas import refuse_beyond
 from tenuto.model.task_definition import (
     NO_LIMITS,
@@ -36,6 +38,8 @@ from tenuto.workspace.values import DeclaredTask, ListedTask, Page, Start
 
 _ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,119}\Z")
 _LONGEST_TEXT = 1_000
+_CHECKED_AT_ONCE = 10
+"""Tasks of a registration that are checked together; of one that has more, in a thread."""
 _MOST_REGISTERED = 5
 """So many policies of workers that disagree are kept."""
 _STEP = "$.steps[0]"
@@ -122,8 +126,13 @@ class TaskDefinitions:
         They hold where neither the step nor the declaration of the task sets one. Workers that
         disagree are listed in the declaration; the newest registration is in force.
         """
-        for task in tasks:
-            self._refuse(_bare(task))
+        for first in range(0, len(tasks), _CHECKED_AT_ONCE):
+            check_some = partial(self._refuse_all, tasks[first : first + _CHECKED_AT_ONCE])
+            if len(tasks) > _CHECKED_AT_ONCE:
+                # Each is compiled as a workflow, which takes a millisecond and more.
+                await self._engine.plans.values.aside(check_some, tenant=self._tenant)
+            else:
+                check_some()
         return [await self._register(worker_id, task) for task in tasks]
 
     async def _register(self, worker_id: str, task: WorkerTask) -> Registered:
@@ -258,6 +267,11 @@ class TaskDefinitions:
             created_at=now if before is None else before.created_at,
             updated_at=now,
         )
+
+    def _refuse_all(self, tasks: Sequence[WorkerTask]) -> None:
+        for task in tasks:
+            between_parts()
+            self._refuse(_bare(task))
 
     def _refuse(self, task: TaskDefinition) -> None:
         # A struct that a program made was not checked; every reader of the row would refuse it.

@@ -34,6 +34,28 @@ from tenuto.api.problems import Refusal
 from tenuto.api.service import Service
 from tenuto.live import Dropped, Feed
 from tenuto.model.errors import TenutoError, Unauthenticated
+from tenuto.ports import Clock
+
+MOST_AT_ONCE = 500
+"""Messages of a client that are taken without a pause, such as joins after a new connection."""
+A_SECOND = 50
+"""Messages that are taken each second beyond them; the rest waits in the network."""
+
+
+class MessageBudget:
+    """How many messages of a socket are taken before it has to wait."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._at = clock.ticks()
+        self._left = float(MOST_AT_ONCE)
+
+    def take(self) -> float:
+        """Count a message; the seconds until the next one may be taken."""
+        now = self._clock.ticks()
+        self._left = min(self._left + (now - self._at) * A_SECOND, MOST_AT_ONCE) - 1
+        self._at = now
+        return max(-self._left / A_SECOND, 0.0)
 
 
 class _Over(Exception):
@@ -59,6 +81,7 @@ class LiveSocket:
         self._headers = headers
         self._socket = socket
         self._bounds = service.config.live
+        self._budget = MessageBudget(service.clock)
         self._sending = asyncio.Lock()
         self._watched: dict[str, asyncio.Task[None]] = {}
         self._feeds: dict[str, Feed] = {}
@@ -140,6 +163,8 @@ class LiveSocket:
                     break
                 self._heard.set()
                 await self._take(message.get("text") or message.get("bytes") or "")
+                # Messages that are here already would all be taken before anything else.
+                await self._service.clock.sleep(self._budget.take())
         except WebSocketDisconnect:
             pass
         finally:
@@ -151,7 +176,7 @@ class LiveSocket:
             asked = _read(text)
             match asked:
                 case Join():
-                    self._join(asked)
+                    await self._join(asked)
                 case Leave():
                     await self._leave(asked.runId)
                 case JoinInbox():
@@ -163,14 +188,18 @@ class LiveSocket:
         except TenutoError as error:
             await self._send(written(of_error(error)))
 
-    def _join(self, asked: Join) -> None:
+    async def _join(self, asked: Join) -> None:
         id = asked.runId
         before = self._watched.get(id)
         most = self._bounds.watched_instances
         if before is None and len(self._watched) >= most:
             message = f"a socket can watch {most} instances"
             raise Refusal(429, "TEN-2611", message)
-        self._watched[id] = asyncio.ensure_future(self._send_messages(id, asked.since, before))
+        if before is not None:
+            # Here, since tasks that each end another one would be a chain as long as one likes.
+            before.cancel()
+            await asyncio.gather(before, return_exceptions=True)
+        self._watched[id] = asyncio.ensure_future(self._send_messages(id, asked.since))
 
     async def _leave(self, id: str) -> None:
         watching = self._watched.pop(id, None)
@@ -222,10 +251,7 @@ class LiveSocket:
                 if not await self._send(written(told)):
                     return
 
-    async def _send_messages(self, id: str, since: int, before: asyncio.Task[None] | None) -> None:
-        if before is not None:
-            before.cancel()
-            await asyncio.gather(before, return_exceptions=True)
+    async def _send_messages(self, id: str, since: int) -> None:
         cursor: int | None = None
         try:
             async with self._service.live.follow(self._principal.tenant, id, since) as feed:
