@@ -74,7 +74,8 @@ class StoredCalendars:
     async def uses(self, id: str) -> CalendarUses:
         """The schedules, calendars and workflows that name a calendar; NotFound."""
         await self._row(id)
-        return await calendar_uses(self._seen, self._tenant, id)
+        values = self._source.plans.values
+        return await calendar_uses(self._seen, values, self._tenant, id)
 
     async def days(self, id: str, first: date, last: date) -> list[CalendarDay]:
         """The days from `first` to `last`, both included, each with its hours; NotFound."""
