@@ -7,6 +7,7 @@ from datetime import date, timedelta
 import pytest
 
 from tenuto.calendars import Calendar, days
+from tenuto.calendars.days import MOST_SPANS
 from tenuto.calendars.documents import ReadCalendar, read_calendar, write_calendar
 from tenuto.model.codes import CATALOGUE
 from tenuto.model.errors import InvalidInput
@@ -223,6 +224,22 @@ def test_each_day_shows_its_hours_and_the_reason() -> None:
 def test_days_are_listed_in_order_and_within_bounds(last: date) -> None:
     with pytest.raises(InvalidInput, match="TEN-2716"):
         days(office(), date(2026, 11, 17), last)
+
+
+def test_days_with_many_hours_are_listed_up_to_a_number_of_spans() -> None:
+    spans = [
+        f"{9 + index // 6:02}:{index % 6 * 10:02}-{9 + index // 6:02}:{index % 6 * 10 + 9:02}"
+        for index in range(48)
+    ]
+    week: JSON = {day: list(spans) for day in ("mon", "tue", "wed", "thu", "fri", "sat", "sun")}
+    working = read_calendar({"id": "c", "timezone": "UTC", "week": week}, {}, 2026).working
+    assert working is not None
+    first = date(2026, 1, 1)
+    most = MOST_SPANS // 48
+    assert len(days(working, first, first + timedelta(days=most - 1))) == most
+    with pytest.raises(InvalidInput, match="TEN-2716") as refused:
+        days(working, first, first + timedelta(days=most))
+    assert "spans" in refused.value.problems[0].message
 
 
 def test_names_of_holidays_do_not_depend_on_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:

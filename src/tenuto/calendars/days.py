@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from datetime import date, timedelta
+from operator import attrgetter
 from typing import Literal
 
 from msgspec import Struct
@@ -13,6 +15,9 @@ from tenuto.model.working_time import Hours, SpecialDay, WorkingCalendar
 
 MOST_DAYS = 3_700
 """Ten years: the most days that are listed at once."""
+MOST_SPANS = 40_000
+"""Ten a day for ten years: the most spans of hours that are listed at once."""
+_DATE_OF = attrgetter("date")
 
 
 class Day(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -28,7 +33,7 @@ class Day(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 def day(calendar: WorkingCalendar, on: date) -> Day:
     """One day."""
-    return _day(calendar, on, {each.date: each for each in calendar.special if each.date == on})
+    return _day(calendar, on, _special(calendar, on, on))
 
 
 def days(calendar: WorkingCalendar, first: date, last: date) -> tuple[Day, ...]:
@@ -43,8 +48,18 @@ def days(calendar: WorkingCalendar, first: date, last: date) -> tuple[Day, ...]:
             advice=f"Ask for 1 to {MOST_DAYS:,} days.",
         )
         raise InvalidInput("these days cannot be listed", [problem])
-    special = {each.date: each for each in calendar.special if first <= each.date <= last}
-    return tuple(_day(calendar, first + timedelta(days=index), special) for index in range(count))
+    special = _special(calendar, first, last)
+    found = [_day(calendar, first + timedelta(days=index), special) for index in range(count)]
+    spans = sum(len(each.hours) for each in found)
+    if spans > MOST_SPANS:
+        problem = Problem(
+            code="TEN-2716",
+            path="$.to",
+            message=f"from {first} to {last} are {spans:,} spans of working hours",
+            advice=f"Ask for fewer days: at most {MOST_SPANS:,} spans are listed.",
+        )
+        raise InvalidInput("these days cannot be listed", [problem])
+    return tuple(found)
 
 
 def reason(calendar: WorkingCalendar, on: date) -> str:
@@ -60,6 +75,13 @@ def reason(calendar: WorkingCalendar, on: date) -> str:
             return f"{shown} is a holiday: {found.name}"
         case "date":
             return f"{shown} is a day off: {found.name}" if found.name else f"{shown} is a day off"
+
+
+def _special(calendar: WorkingCalendar, first: date, last: date) -> dict[date, SpecialDay]:
+    # They are in order, and there may be tens of thousands of them.
+    begin = bisect_left(calendar.special, first, key=_DATE_OF)
+    end = bisect_right(calendar.special, last, key=_DATE_OF)
+    return {each.date: each for each in calendar.special[begin:end]}
 
 
 def _day(calendar: WorkingCalendar, on: date, special: dict[date, SpecialDay]) -> Day:

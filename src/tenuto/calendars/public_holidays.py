@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import date
 from functools import lru_cache
 from typing import Final, NamedTuple
@@ -41,8 +41,16 @@ def country(code: str) -> Country | None:
     return Country(frozenset(aliases), tuple(entity.supported_categories))
 
 
-def holidays_of(rule: HolidayRule, years: Iterable[int]) -> dict[date, str]:
-    """The holidays of a checked rule in some years, with their names."""
+@lru_cache(maxsize=300)
+def holidays_of(rule: HolidayRule, years: range) -> Mapping[date, str]:
+    """The holidays of a checked rule in some years, with their names; not to be changed.
+
+    Those of a country take the library up to 40 ms: they are kept for all that have its rule.
+    """
+    return _asked(rule, years)
+
+
+def _asked(rule: HolidayRule, years: range) -> dict[date, str]:
     import holidays  # noqa: PLC0415
 
     with warnings.catch_warnings():

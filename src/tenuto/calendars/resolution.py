@@ -13,6 +13,7 @@ from tenuto.calendars.working_calendar import with_version
 from tenuto.calendars.working_time import has_working_time
 from tenuto.calendars.zones import FIRST_YEAR, LAST_YEAR
 from tenuto.model.errors import Problem
+from tenuto.model.pauses import between_parts
 from tenuto.model.working_time import Hours, SpecialDay, WorkingCalendar
 
 MOST_EXTENDED = 10
@@ -78,6 +79,7 @@ def _special(chain: list[Calendar], years: range) -> tuple[SpecialDay, ...]:
     days: dict[date, SpecialDay] = {}
     for each in chain:
         for rule in each.holidays:
+            between_parts()
             for day, name in holidays_of(rule, years).items():
                 days[day] = SpecialDay(date=day, name=name, kind="holiday")
     # A calendar's own dates count more than any holiday.

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from calendar import monthrange
 from collections.abc import Iterator
 from datetime import date, datetime, timedelta
 
-from tenuto.calendars.year_table import EPOCH_DAY, year_table
+from tenuto.calendars.year_table import EPOCH_DAY, year_sum, year_table
 from tenuto.calendars.zones import DAY, LAST_YEAR, from_local, to_local, year_of
 from tenuto.model.durations import LATEST, epoch_ms, from_epoch_ms
 from tenuto.model.working_time import WorkingCalendar, WorkingDuration
@@ -34,10 +34,10 @@ def last_working_moment(calendar: WorkingCalendar, moment: datetime) -> datetime
     milliseconds = epoch_ms(moment)
     year = _year(milliseconds)
     for each in range(year, max(year - MOST_YEARS, 1), -1):
-        table = year_table(calendar, each)
-        index = bisect_right(table.starts, milliseconds) - 1
-        if index >= 0:
-            return from_epoch_ms(min(milliseconds, table.ends[index]))
+        if year_sum(calendar, each).total:
+            found = year_table(calendar, each).last(milliseconds)
+            if found is not None:
+                return from_epoch_ms(found)
     return None
 
 
@@ -75,17 +75,24 @@ def working_spans(
     """The spans of working time between two moments; the first and the last one are cut there."""
     low, high = epoch_ms(start), epoch_ms(end)
     for year in range(_year(low), _year(high) + 1):
-        table = year_table(calendar, year)
-        first = bisect_right(table.ends, low)
-        for index in range(first, bisect_left(table.starts, high)):
-            opens, closes = max(table.starts[index], low), min(table.ends[index], high)
+        for opens, closes in year_table(calendar, year).spans_between(low, high):
             yield from_epoch_ms(opens), from_epoch_ms(closes)
+
+
+def worked_days(calendar: WorkingCalendar, start: datetime, end: datetime) -> dict[date, timedelta]:
+    """How much is worked between two moments on each local day that has working time there."""
+    low, high = epoch_ms(start), epoch_ms(end)
+    found: dict[int, int] = {}
+    for year in range(_year(low), _year(high) + 1):
+        for day, worked in year_table(calendar, year).days_between(low, high):
+            found[day] = found.get(day, 0) + worked
+    return {date.fromordinal(day): worked * _MILLISECOND for day, worked in found.items()}
 
 
 def has_working_time(calendar: WorkingCalendar) -> bool:
     """Whether working time never comes to an end, and is not all taken by holidays."""
     years = range(calendar.first_year, calendar.last_year + 1)
-    return any(calendar.week) and any(year_table(calendar, year).total for year in years)
+    return any(calendar.week) and any(year_sum(calendar, year).total for year in years)
 
 
 def _year(milliseconds: int) -> int:
@@ -99,18 +106,16 @@ def _years(milliseconds: int) -> range:
 
 def _next(calendar: WorkingCalendar, moment: int) -> int:
     for year in _years(moment):
-        table = year_table(calendar, year)
-        index = bisect_right(table.starts, moment) - 1
-        if index >= 0 and moment < table.ends[index]:
-            return moment
-        if index + 1 < len(table.starts):
-            return table.starts[index + 1]
+        if year_sum(calendar, year).total:
+            found = year_table(calendar, year).next(moment)
+            if found is not None:
+                return found
     return _NEVER
 
 
 def _between(calendar: WorkingCalendar, start: int, end: int) -> int:
     first, last = _year(start), _year(end)
-    whole = sum(year_table(calendar, year).total for year in range(first, last))
+    whole = sum(year_sum(calendar, year).total for year in range(first, last))
     worked = year_table(calendar, last).worked(end) - year_table(calendar, first).worked(start)
     return whole + worked
 
@@ -118,10 +123,10 @@ def _between(calendar: WorkingCalendar, start: int, end: int) -> int:
 def _after(calendar: WorkingCalendar, moment: int, time: int) -> int:
     time += year_table(calendar, _year(moment)).worked(moment)
     for year in _years(moment):
-        table = year_table(calendar, year)
-        if time <= table.total:
-            return table.when_worked(time)
-        time -= table.total
+        total = year_sum(calendar, year).total
+        if time <= total:
+            return year_table(calendar, year).when_worked(time)
+        time -= total
     return _NEVER
 
 
@@ -141,13 +146,20 @@ def _after_days(calendar: WorkingCalendar, moment: int, count: int) -> int:
 def _day_after(calendar: WorkingCalendar, day: int, count: int) -> int | None:
     """The working day that is the `count`-th after a day; None if it is too far away."""
     for year in _years((day - EPOCH_DAY) * DAY * 1000):
-        days = year_table(calendar, year).days
-        index = bisect_right(days, day) + count - 1
-        if index < len(days):
-            return days[index]
-        # The night of a new year may be in both tables.
-        count = index - len(days) + 1
-        day = max(day, days[-1]) if days else day
+        sums = year_sum(calendar, year)
+        if not sums.working_days:
+            continue
+        # The night of a new year may be in both years.
+        left = sums.working_days - (day == sums.first)
+        if day > sums.first or count <= left:
+            days = year_table(calendar, year).days
+            index = bisect_right(days, day) + count - 1
+            if index < len(days):
+                return days[index]
+            count = index - len(days) + 1
+        else:
+            count -= left
+        day = max(day, sums.last)
     return None
 
 

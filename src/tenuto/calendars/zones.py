@@ -6,8 +6,9 @@ counted as if it stood in UTC.
 
 from __future__ import annotations
 
+from calendar import isleap
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from typing import NamedTuple
 from zoneinfo import ZoneInfo, available_timezones
@@ -18,6 +19,9 @@ LAST_YEAR = 9998
 DAY = 86_400
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LONGEST_NAME = 100
+_RULES_FROM = 2101
+"""The database lists no changes from then on; those of Morocco are listed until 2087."""
+_KINDS = 28
 
 
 class Segment(NamedTuple):
@@ -108,6 +112,38 @@ def from_local(zone: str, local: int) -> int:
 @lru_cache(maxsize=4096)
 def segments_of_year(zone: str, year: int) -> tuple[Segment, ...]:
     """The segments that together are a year of UTC."""
+    like = like_year(year)
+    if like == year:
+        return probed_segments(zone, year)
+    shift = seconds_of(datetime(year, 1, 1, tzinfo=UTC)) - seconds_of(
+        datetime(like, 1, 1, tzinfo=UTC)
+    )
+    return tuple(
+        each._replace(start=each.start + shift, end=each.end + shift)
+        for each in probed_segments(zone, like)
+    )
+
+
+def like_year(year: int) -> int:
+    """A year with the same changes of the clock.
+
+    After the last change that the database lists there are rules, which name days by their month
+    and weekday: years that begin on the same weekday have the same changes if both are leap years,
+    or neither is. Those of 28 years are all kinds of them.
+    """
+    if year < _RULES_FROM + _KINDS:
+        return year
+    first, is_leap = date(year, 1, 1).weekday(), isleap(year)
+    return next(
+        each
+        for each in range(_RULES_FROM, _RULES_FROM + _KINDS)
+        if date(each, 1, 1).weekday() == first and isleap(each) is is_leap
+    )
+
+
+@lru_cache(maxsize=4096)
+def probed_segments(zone: str, year: int) -> tuple[Segment, ...]:
+    """The same, by looking at each day of the year."""
     info = ZoneInfo(zone)
     start, end = (seconds_of(datetime(each, 1, 1, tzinfo=UTC)) for each in (year, year + 1))
     found: list[Segment] = []

@@ -20,12 +20,13 @@ from tenuto.calendars import (
 )
 from tenuto.calendars.calendar import WEEKDAYS, clock
 from tenuto.calendars.days import MOST_DAYS, reason
-from tenuto.calendars.working_time import working_spans
+from tenuto.calendars.working_time import worked_days
 from tenuto.definition.report import did_you_mean
 from tenuto.engine.definitions.calendars import Resolved, document_of
 from tenuto.model.checks import calculable, within
 from tenuto.model.durations import iso
 from tenuto.model.errors import InvalidInput, NotFound, Problem
+from tenuto.model.pauses import between_parts
 from tenuto.store.parts.calendars import CalendarRow
 from tenuto.store.protocol import Parts
 from tenuto.workspace.calendar_uses import calendar_uses
@@ -73,16 +74,16 @@ class StoredCalendars:
     async def uses(self, id: str) -> CalendarUses:
         """The schedules, calendars and workflows that name a calendar; NotFound."""
         await self._row(id)
-        return await calendar_uses(self._seen, self._tenant, id)
+        values = self._source.plans.values
+        return await calendar_uses(self._seen, values, self._tenant, id)
 
     async def days(self, id: str, first: date, last: date) -> list[CalendarDay]:
         """The days from `first` to `last`, both included, each with its hours; NotFound."""
         await self._row(id)
         working = await self._working(id)
-        return [
-            CalendarDay(date=day.date, hours=_texts(day.hours), kind=day.kind, name=day.name)
-            for day in days(working, first, last)
-        ]
+        # Ten years of days with many hours are megabytes.
+        work = partial(_days, working, first, last)
+        return await self._source.plans.values.aside(work, tenant=self._tenant)
 
     async def add(self, id: str, start: datetime, duration: str | int) -> WorkingSpan:
         """When a duration of working time is over that begins at `start`; NotFound.
@@ -102,7 +103,10 @@ class StoredCalendars:
             raise InvalidInput("nothing can be added", [problem]) from None
         row = await self._row(id)
         working = await self._working(id)
-        at = add(working, start, length)
+        # Where each year has to be looked at, two hundred of them take a tenth of a second.
+        at = await self._source.plans.values.aside(
+            partial(add, working, start, length), tenant=self._tenant
+        )
         return await self._span(working, row.version, start, at, "duration")
 
     async def between(self, id: str, start: datetime, end: datetime) -> WorkingSpan:
@@ -224,35 +228,39 @@ def shown(row: CalendarRow, first: CalendarRow, problems: Iterable[Problem] = ()
 
 
 def _span(working: WorkingCalendar, version: int, start: datetime, end: datetime) -> WorkingSpan:
-    counted = list(_counted(working, start, end))
-    worked = working_time_between(working, start, end)
+    worked = worked_days(working, start, end)
     return WorkingSpan(
         start=start,
         at=end,
-        working_time=_text(worked),
-        working_days=_working_days(working, start, end),
-        days=counted,
+        working_time=_text(working_time_between(working, start, end)),
+        working_days=len(worked),
+        days=list(_counted(working, start, end, worked)),
         version=version,
     )
 
 
-def _working_days(working: WorkingCalendar, start: datetime, end: datetime) -> int:
-    zone = ZoneInfo(working.timezone)
-    return len({opens.astimezone(zone).date() for opens, _ in working_spans(working, start, end)})
+def _days(working: WorkingCalendar, first: date, last: date) -> list[CalendarDay]:
+    # Few days have hours of their own: each text is made once.
+    texts: dict[Hours, list[str]] = {}
+    found: list[CalendarDay] = []
+    for day in days(working, first, last):
+        between_parts()
+        shown = texts.get(day.hours)
+        if shown is None:
+            shown = texts[day.hours] = _texts(day.hours)
+        found.append(CalendarDay(date=day.date, hours=shown, kind=day.kind, name=day.name))
+    return found
 
 
-def _counted(working: WorkingCalendar, start: datetime, end: datetime) -> Iterator[CountedDay]:
+def _counted(
+    working: WorkingCalendar, start: datetime, end: datetime, worked: Mapping[date, timedelta]
+) -> Iterator[CountedDay]:
     zone = ZoneInfo(working.timezone)
-    worked: dict[date, timedelta] = {}
     first, last = start.astimezone(zone).date(), end.astimezone(zone).date()
     last = min(last, first + _DAY * (MOST_COUNTED - 1))
-    for opens, closes in working_spans(working, start, end):
-        day = opens.astimezone(zone).date()
-        if day > last:
-            break
-        worked[day] = worked.get(day, timedelta()) + (closes - opens)
     day = first
     while day <= last:
+        between_parts()
         found = worked.get(day, timedelta())
         yield CountedDay(
             date=day, worked=_text(found), reason=None if found else reason(working, day)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from tenuto.calendars import is_working
+from tenuto.calendars import Calendar, is_working
+from tenuto.calendars.public_holidays import holidays_of
+from tenuto.engine.definitions import calendars
+from tenuto.engine.definitions.calendars import calendar_of
+from tenuto.engine.definitions.large_documents import LARGE, LargeDocuments
 from tenuto.engine.settings import Settings
 from tenuto.model.errors import Conflict, InvalidInput, NotFound
 from tenuto.model.json import Object
@@ -104,6 +109,58 @@ def test_decisions_have_the_newest_version_at_hand() -> None:
         world.down_for(hours=1)
         assert world.ask(_known)["office"].version == later["office"].version
         assert "office" not in world.ask(lambda app: app.engine.calendars.resolved("other"))
+
+
+def test_a_large_calendar_is_read_and_resolved_in_the_thread(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Only what a calendar costs decides, so that small ones wait for no thread."""
+    costs: list[int] = []
+
+    async def read(_: LargeDocuments, size: int, work: Callable[[], Any], **__: Any) -> Any:  # noqa: ANN401
+        costs.append(size)
+        return work()
+
+    monkeypatch.setattr(LargeDocuments, "read", read)
+    with Clockwork() as world:
+        save(world, office())
+        assert max(costs) < LARGE
+        rules = [{"country": country} for country in ("DE", "FR", "IT", "PL", "SE", "FI", "GB")]
+        dates = [{"date": f"{year}-07-01"} for year in range(1000, 5000)]
+        save(world, office(holidays=rules, dates=dates))
+        assert max(costs) >= LARGE
+        costs.clear()
+        save(world, {"id": "heir", "extends": "office"})
+        assert max(costs) >= LARGE
+
+
+def test_calendars_that_did_not_change_are_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+
+    def counted(row: CalendarRow) -> Calendar:
+        read.append(row.id)
+        return calendar_of(row)
+
+    with Clockwork() as world:
+        save(world, office(dates=[{"date": "2030-01-01"}]))
+        monkeypatch.setattr(calendars, "calendar_of", counted)
+        for number in range(5):
+            save(world, office(id=f"other-{number}"))
+        assert read == []
+        assert len(world.ask(_known)) == 6
+        world.down_for(hours=1)
+        assert len(read) == 6, "a new process reads each once"
+
+
+def test_holidays_of_a_country_are_asked_for_once() -> None:
+    rules = [{"country": country} for country in ("DE", "FR")]
+    with Clockwork() as world:
+        holidays_of.cache_clear()
+        save(world, office(holidays=rules))
+        for number in range(3):
+            save(world, {"id": f"heir-{number}", "extends": "office"})
+        save(world, office(holidays=rules, name="Changed"))
+        assert holidays_of.cache_info().misses == 2
 
 
 async def _known(app: Any) -> Any:  # noqa: ANN401

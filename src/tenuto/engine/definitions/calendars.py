@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from datetime import timedelta
 from functools import cached_property
@@ -18,9 +18,11 @@ from tenuto.calendars.documents import (
     write_calendar,
 )
 from tenuto.definition.report import did_you_mean
+from tenuto.engine.definitions.large_documents import LARGE, LargeDocuments
 from tenuto.engine.shared import Shared
 from tenuto.model.errors import Conflict, InvalidInput, NotFound, Problem, StoreUnavailable
 from tenuto.model.json import JSON, Object
+from tenuto.model.pauses import between_parts
 from tenuto.model.quotas import refuse_beyond
 from tenuto.store.parts.calendars import CalendarRow, CalendarsMark, Moved
 
@@ -35,13 +37,17 @@ _MOST_TRIES = 10
 class Calendars:
     """The calendars of all tenants, as this process knows them."""
 
-    def __init__(self, shared: Shared) -> None:
+    def __init__(self, shared: Shared, values: LargeDocuments) -> None:
+        """`values`: the thread in which large calendars are read and resolved."""
+        self._values = values
         self._store = shared.store
         self._clock = shared.clock
         self._quotas = shared.settings.quotas
         self._tenants: dict[str, Resolved] = {}
         self._mark = CalendarsMark()
         self._fresh_until = float("-inf")
+        self._read_before: dict[bytes, Calendar] = {}
+        """The calendars of documents that are being stored: they are not read again."""
         self._changing = 0
         """How many changes of this process are under way: what is known may not be current."""
         self.changed: Callable[[], None] = lambda: None
@@ -104,7 +110,9 @@ class Calendars:
         year = self._clock.now().year
         known = self._tenants
         self._tenants = {
-            tenant: known[tenant].with_rows(rows) if tenant in known else Resolved(rows, year)
+            tenant: known[tenant].with_rows(rows, self._read_before)
+            if tenant in known
+            else Resolved(rows, year, read_before=self._read_before)
             for tenant, rows in found.items()
         }
         self._mark = mark
@@ -122,7 +130,7 @@ class Calendars:
         if not rows:
             self._tenants.pop(tenant, None)
         elif known is not None:
-            self._tenants[tenant] = known.with_rows(rows)
+            self._tenants[tenant] = known.with_rows(rows, self._read_before)
         else:
             self._tenants[tenant] = Resolved(rows, self._clock.now().year)
 
@@ -133,11 +141,15 @@ class Calendars:
         await self._read_of(tenant)
         others = self._calendars(tenant)
         year = self._clock.now().year
-        read = read_calendar(document, others, year, fallback_id=id or "calendar")
-        if read.calendar is None:
-            return read
-        broken = self._broken_by(read.calendar, others, year)
-        return read if not broken else _with(read, broken)
+
+        def work() -> ReadCalendar:
+            read = read_calendar(document, others, year, fallback_id=id or "calendar")
+            if read.calendar is None:
+                return read
+            broken = self._broken_by(read.calendar, others, year)
+            return read if not broken else _with(read, broken)
+
+        return await self._values.read(_cost_to_check(document, others), work, tenant=tenant)
 
     async def is_saved(self, tenant: str, document: JSON) -> bool:
         """Whether saving a document would make no version; false also where it is not valid."""
@@ -194,14 +206,14 @@ class Calendars:
                 created_at=self._clock.now(),
                 created_by=by,
             )
-            if await self._put(row):
+            if await self._put(row, calendar):
                 return row
         raise Conflict(f"calendar {id or ''} is changed by others all the time", code="TEN-3085")
 
-    async def _put(self, row: CalendarRow) -> bool:
+    async def _put(self, row: CalendarRow, calendar: Calendar | None = None) -> bool:
         """Store a version, and let the schedules that depend on it find their next ticks again.
 
-        Other processes send a heartbeat, and learn of it.
+        It reads as `calendar`. Other processes send a heartbeat, and learn of it.
         """
         # Not before every process has the calendar, as it is now, at hand.
         until_known = timedelta(seconds=2 * _FRESH_FOR if self._store.is_shared else 0.0)
@@ -210,15 +222,34 @@ class Calendars:
         try:
             is_stored = await self._store.calendars.put(row, moved)
             if is_stored:
+                if calendar is not None:
+                    self._read_before[row.document] = calendar
                 await self.read()
+                await self._resolve(row.tenant, moved.calendars)
                 with suppress(StoreUnavailable):  # they learn of it with their next heartbeat
                     await self._store.members.hint(())
         finally:
+            self._read_before.pop(row.document, None)
             # Also where the answer was lost: it may be stored.
             self._changing -= 1
             self._fresh_until = float("-inf")
             self.changed()
         return is_stored
+
+    async def _resolve(self, tenant: str, ids: Collection[str]) -> None:
+        """Resolve changed calendars before a decision asks for them, where that takes long."""
+        found = self._tenants.get(tenant)
+        if found is None:
+            return
+        cost = sum(_cost(each, found.calendars) for id in ids if (each := found.calendars.get(id)))
+
+        def work() -> None:
+            for id in ids:
+                between_parts()
+                found.get(id)
+
+        if cost >= LARGE:
+            await self._values.read(cost, work, tenant=tenant, may_refuse=False)
 
     def _heirs(self, tenant: str, id: str) -> set[str]:
         """A calendar and those that extend it, as this process knows them."""
@@ -302,11 +333,18 @@ class Resolved(Mapping[str, WorkingCalendar]):
         rows: Mapping[str, CalendarRow],
         year: int,
         known: Mapping[tuple[str, ...], WorkingCalendar | None] | None = None,
+        read_before: Mapping[bytes, Calendar] | None = None,
     ) -> None:
-        """`known`: what was resolved before, by the versions of a calendar and those it extends."""
+        """`known`: what was resolved before, by the versions of a calendar and those it extends.
+
+        `read_before` are calendars by their documents: reading a large one takes long.
+        """
         self.rows = rows
         self.year = year
-        self.calendars: Mapping[str, Calendar] = {id: calendar_of(row) for id, row in rows.items()}
+        before = read_before or {}
+        self.calendars: Mapping[str, Calendar] = {
+            id: before.get(row.document) or calendar_of(row) for id, row in rows.items()
+        }
         self._found: dict[tuple[str, ...], WorkingCalendar | None] = dict(known or {})
 
     @cached_property
@@ -318,11 +356,20 @@ class Resolved(Mapping[str, WorkingCalendar]):
 
     def in_year(self, year: int) -> Resolved:
         """The same calendars with the holidays of another year."""
-        return Resolved(self.rows, year)
+        return Resolved(self.rows, year, read_before=self._read_before())
 
-    def with_rows(self, rows: Mapping[str, CalendarRow]) -> Resolved:
+    def with_rows(
+        self, rows: Mapping[str, CalendarRow], read_before: Mapping[bytes, Calendar] | None = None
+    ) -> Resolved:
         """After a change; the same value if there is none."""
-        return self if rows == self.rows else Resolved(rows, self.year, self._found)
+        if rows == self.rows:
+            return self
+        before = {**self._read_before(), **(read_before or {})}
+        return Resolved(rows, self.year, self._found, before)
+
+    def _read_before(self) -> dict[bytes, Calendar]:
+        # A calendar without an id in its document has that of its row.
+        return {row.document: self.calendars[id] for id, row in self.rows.items()}
 
     def __getitem__(self, id: str) -> WorkingCalendar:
         calendar = self.calendars[id]
@@ -366,6 +413,33 @@ def _chain(calendar: Calendar, others: Mapping[str, Calendar]) -> list[str]:
             break
         calendar = others[calendar.extends]
     return ids
+
+
+_RULE = 10_000
+"""The holidays of a country cost as much as so many bytes of a document."""
+_DATE = 50
+
+
+def _cost(calendar: Calendar, others: Mapping[str, Calendar]) -> int:
+    """About what it takes to resolve a calendar, in bytes of a document."""
+    found = [calendar, *(others[id] for id in _chain(calendar, others)[1:] if id in others)]
+    return sum(_RULE * len(each.holidays) + _DATE * len(each.dates) for each in found)
+
+
+def _cost_to_check(document: JSON, others: Mapping[str, Calendar]) -> int:
+    """The same for a document, with the calendars that extend it."""
+    if not isinstance(document, dict):
+        return 0
+    own = sum(
+        each * len(value)
+        for name, each in (("holidays", _RULE), ("dates", _DATE))
+        if isinstance(value := document.get(name), list)
+    )
+    id, parent = document.get("id"), document.get("extends")
+    if isinstance(parent, str) and parent in others:
+        own += _cost(others[parent], others)
+    heirs = [each for each in others.values() if id in _chain(each, others) and each.id != id]
+    return own * (1 + len(heirs)) + sum(_cost(each, others) for each in heirs)
 
 
 def _with(read: ReadCalendar, problems: list[Problem]) -> ReadCalendar:

@@ -41,7 +41,7 @@ class Definitions:
             code=code_checker(shared.executors),
         )
         self.plans.admit = admit
-        self.calendars = Calendars(shared)
+        self.calendars = Calendars(shared, self.plans.values)
         self.limits = KnownLimits(shared)
         self.policies = TenantPolicies(self.declared_tasks, self.calendars, self.limits)
 
