@@ -17,6 +17,7 @@ from tenuto.schedules import (
     Recurring,
     Schedule,
     WorkflowTarget,
+    count_in_parts,
     count_starts,
     latest_start,
     newest_due,
@@ -192,3 +193,50 @@ def _nominal(tick: object) -> datetime:
     nominal = getattr(tick, "nominal", None)
     assert isinstance(nominal, datetime)
     return nominal
+
+
+def _dense() -> WorkingCalendar:
+    """The most spans that a day may have: each minute but the last one of every half an hour."""
+    halves = hours(
+        *(
+            f"{hour:02}:{start:02}-{hour:02}:{start + 29:02}"
+            for hour in range(24)
+            for start in (0, 30)
+        )
+    )
+    return weekly("Europe/Berlin", *[halves] * 7)
+
+
+@pytest.mark.parametrize(
+    ("cron", "calendar", "days"),
+    [
+        ("0 10 * * *", office(), 900),
+        ("0 * * * *", office(), 500),
+        ("30 2 * * *", office(), 900),
+        ("10,29 */5 * * *", _dense(), 400),
+        ("10 0 1 * *", _dense(), 1_500),
+    ],
+)
+def test_a_count_in_parts_is_that_of_the_listed_ticks(
+    cron: str, calendar: WorkingCalendar, days: int
+) -> None:
+    start, asked = at("2025-06-19 10:00"), schedule(cron)
+    end = start + timedelta(days=days)
+    listed = takewhile(lambda each: each.nominal <= end, ticks(asked, calendar, start))
+    starting = [each for each in listed if each.skipped is None]
+    parts = list(count_in_parts(asked, calendar, start, end))
+    assert sum(each.found for each in parts) == len(starting)
+    assert count_starts(asked, calendar, start, end) == len(starting)
+
+
+def test_a_part_of_a_count_is_small_and_says_what_was_looked_at() -> None:
+    start, end = at("1990-01-01 00:00"), at("2026-01-01 00:00")
+    rare = list(count_in_parts(schedule("0 3 29 2 */7"), _dense(), start, end))
+    # One such day in 36 years: not one of the 17,520 spans of each year was looked at.
+    assert sum(each.looked for each in rare) < 37 * 260
+    never = count_in_parts(schedule("59 * * * *", zone="UTC"), _dense(), start, end)
+    # A year has 89 parts, of which the first is for its tables.
+    first = list(islice(never, 100))
+    assert not any(each.found for each in first)
+    assert max(each.looked for each in first) <= 250
+    assert sum(each.looked for each in first) > 100 * 190, "a bound of these ends it soon"

@@ -27,6 +27,7 @@ from tenuto.schedules.schedule import (
 )
 from tenuto.schedules.ticks import (
     Tick,
+    count_in_parts,
     count_starts,
     latest_start,
     newest_due,
@@ -60,6 +61,7 @@ __all__ = [
     "WorkflowTarget",
     "at_end",
     "at_tick",
+    "count_in_parts",
     "count_starts",
     "due",
     "in_words",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import islice
+from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from msgspec import Struct
@@ -28,6 +29,12 @@ from tenuto.schedules.schedule import Recurring, Schedule
 MOST_TRIED = 2_000
 """So many times in a row outside of working hours, and a schedule counts as one that never starts:
 with hours on every weekday that is about four years."""
+_IN_A_PART = 200
+"""So many spans of working time are a part of a count."""
+_FEW = 400
+"""Up to so many times of a year are looked at one by one."""
+_OF_A_ZONE, _OF_A_CALENDAR = 40, 250
+"""As so many candidates counts a year whose changes of the clock, or working time, are found."""
 _MILLISECOND = timedelta(milliseconds=1)
 _PREVIEWED = timedelta(days=50 * 366)
 """How much time after its beginning a preview searches: a rare tick may take years each."""
@@ -116,16 +123,56 @@ def latest_start(
     return None
 
 
+class Part(NamedTuple):
+    """What a part of a count gives."""
+
+    found: int
+    looked: int
+    """How many candidates were looked at: nominal times or spans of working time; a year, for which
+    tables are made, counts as several."""
+
+
 def count_starts(
     schedule: Schedule, calendar: WorkingCalendar | None, start: datetime, end: datetime
 ) -> int:
     """How many ticks after `start` and not after `end` are not skipped, without listing them."""
-    if calendar is None or schedule.on_non_working != "skip":
-        return nominal.count(schedule.timing, start, end)
-    return sum(
-        nominal.count(schedule.timing, max(opens - _MILLISECOND, start), closes - _MILLISECOND)
-        for opens, closes in working_spans(calendar, start, end + _MILLISECOND)
-    )
+    return sum(part.found for part in count_in_parts(schedule, calendar, start, end))
+
+
+def count_in_parts(
+    schedule: Schedule, calendar: WorkingCalendar | None, start: datetime, end: datetime
+) -> Iterator[Part]:
+    """The same in parts of a few milliseconds, for who stops at a bound or lets others go on."""
+    for low, high in _years(start, end):
+        if calendar is None or schedule.on_non_working != "skip":
+            yield Part(nominal.count(schedule.timing, low, high), _OF_A_ZONE)
+            continue
+        times = nominal.count(schedule.timing, low, high)
+        yield Part(0, _OF_A_CALENDAR)
+        if times <= _FEW:
+            # A calendar may have thousands of spans in a year in which there are few times.
+            few = islice(nominal.after(schedule.timing, low), times)
+            yield Part(sum(is_working(calendar, each) for each in few), times)
+            continue
+        spans = working_spans(calendar, low, high + _MILLISECOND)
+        while part := tuple(islice(spans, _IN_A_PART)):
+            counts = (
+                nominal.count(
+                    schedule.timing, max(opens - _MILLISECOND, low), closes - _MILLISECOND
+                )
+                for opens, closes in part
+            )
+            yield Part(sum(counts), len(part))
+
+
+def _years(start: datetime, end: datetime) -> Iterator[tuple[datetime, datetime]]:
+    """The years between two moments; the first and the last one are cut there."""
+    while start < end:
+        following = end
+        if start.year < end.year:
+            following = datetime(start.year + 1, 1, 1, tzinfo=UTC)
+        yield start, following
+        start = following
 
 
 def newest_due(
