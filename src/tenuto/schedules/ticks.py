@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
@@ -23,12 +24,17 @@ from tenuto.calendars.working_time import working_spans
 from tenuto.model.durations import LATEST, iso
 from tenuto.model.family import tick_key
 from tenuto.model.json import Object
+from tenuto.model.pauses import between_parts
 from tenuto.schedules import nominal
-from tenuto.schedules.schedule import Recurring, Schedule
+from tenuto.schedules.schedule import Recurring, Schedule, Timing
 
-MOST_TRIED = 2_000
+MOST_TRIED = 3_000
 """So many times in a row outside of working hours, and a schedule counts as one that never starts:
-with hours on every weekday that is about four years."""
+of one time a day that is about six years, of one a month 26."""
+_OF_A_YEAR = 100
+"""As so many times counts the first one that is tried in a year, whose working time is found."""
+_TRIED = timedelta(days=nominal.MOST_YEARS * 366)
+"""Nor is a time tried that is so much later than the first one: each year has tables to be made."""
 _IN_A_PART = 200
 """So many spans of working time are a part of a count."""
 _FEW = 400
@@ -48,6 +54,13 @@ class Tick(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """When it is started: moved by the calendar, delayed by the jitter."""
     skipped: str | None = None
     """Why it is not started."""
+
+
+class Unsearched(Struct, frozen=True, kw_only=True):
+    """A search for a start ended at its budget, and found none."""
+
+    until: datetime
+    """Up to here no nominal time is in working hours."""
 
 
 def tick_values(schedule: Schedule, moment: datetime) -> Object:
@@ -88,29 +101,74 @@ def preview(
 def next_start(
     schedule: Schedule, calendar: WorkingCalendar | None, after: datetime
 ) -> Tick | None:
+    """The first tick after a nominal time that is not skipped; None if none is found."""
+    found = find_start(schedule, calendar, after)
+    return found if isinstance(found, Tick) else None
+
+
+def find_start(
+    schedule: Schedule, calendar: WorkingCalendar | None, after: datetime
+) -> Tick | Unsearched | None:
     """The first tick after a nominal time that is not skipped; None if there is none.
 
     Ticks outside of working hours are passed over together, however many they are.
     """
-    for _ in range(MOST_TRIED):
-        tick = next(ticks(schedule, calendar, after), None)
-        if tick is None or tick.skipped is None:
-            return tick
+    moment = next(nominal.after(schedule.timing, after), None)
+    if moment is not None and _is_skipped(schedule, calendar, moment):
         assert calendar is not None  # only a calendar skips
-        opens = next_working_moment(calendar, tick.nominal)
+        found = _first_in_hours(schedule.timing, calendar, moment)
+        if isinstance(found, Unsearched):
+            return found
+        moment = found
+    return None if moment is None else tick_at(schedule, calendar, moment)
+
+
+@lru_cache(maxsize=1024)
+def _first_in_hours(
+    timing: Timing, calendar: WorkingCalendar, skipped: datetime
+) -> datetime | Unsearched | None:
+    """The first nominal time in working hours after one that is not.
+
+    It is kept: it is the same however often it is asked for until the first of these times comes,
+    and each save asks several times.
+    """
+    moment: datetime | None = skipped
+    last = LATEST if skipped > LATEST - _TRIED else skipped + _TRIED
+    after = skipped
+    tried = year = 0
+    while tried < MOST_TRIED:
+        if moment is None:
+            return None
+        opens = next_working_moment(calendar, moment)
+        if opens == moment:
+            return moment
         if opens >= LATEST:
             return None
         after = opens - _MILLISECOND
-    return None
+        if moment > last:
+            break
+        tried += 1 if moment.year == year else _OF_A_YEAR
+        year = moment.year
+        between_parts()
+        moment = next(nominal.after(timing, after), None)
+    return Unsearched(until=after)
 
 
 def latest_start(
-    schedule: Schedule, calendar: WorkingCalendar | None, until: datetime
+    schedule: Schedule,
+    calendar: WorkingCalendar | None,
+    until: datetime,
+    *,
+    since: datetime | None = None,
 ) -> Tick | None:
-    """The last tick up to a nominal time that is not skipped; None if there is none."""
-    for _ in range(MOST_TRIED):
+    """The last tick up to a nominal time that is not skipped; None if none is found.
+
+    `since`: those up to this one do not matter.
+    """
+    tried = year = 0
+    while tried < MOST_TRIED:
         current = nominal.latest(schedule.timing, until)
-        if current is None:
+        if current is None or (since is not None and current <= since):
             return None
         tick = tick_at(schedule, calendar, current)
         if tick.skipped is None:
@@ -120,6 +178,8 @@ def latest_start(
         if closed is None:
             return None
         until = closed - _MILLISECOND
+        tried += 1 if current.year == year else _OF_A_YEAR
+        year = current.year
     return None
 
 

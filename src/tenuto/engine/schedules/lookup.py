@@ -13,7 +13,7 @@ from tenuto.engine.shared import Shared
 from tenuto.model.errors import Conflict, InvalidInput, NotFound, Problem
 from tenuto.model.family import scheduled_id
 from tenuto.model.ids import start_letter
-from tenuto.schedules import Schedule, count_in_parts, next_start
+from tenuto.schedules import Schedule, Unsearched, count_in_parts, find_start
 from tenuto.store.parts.instances import InstanceQuery
 from tenuto.store.parts.mailbox import MailKey
 from tenuto.store.parts.schedules import ScheduleRow
@@ -26,6 +26,7 @@ _MILLISECOND = timedelta(milliseconds=1)
 MOST_LOOKED = 100_000
 """So many candidates one count looks at: years of the most spans of working time that there may be,
 or centuries of a time each day."""
+_PART_SECONDS = 0.005
 _LONGEST_REST = 0.02
 """Seconds between two parts of a count, while others are at work."""
 
@@ -60,17 +61,26 @@ class Lookup:
     async def nominal_times(
         self, tenant: str, id: str, start: datetime, end: datetime, limit: int
     ) -> list[datetime]:
-        """The first nominal times from `start` to `end` that are not skipped; NotFound."""
+        """The first nominal times from `start` to `end` that are not skipped; NotFound.
+
+        It lets the loop go on now and then.
+        """
         schedule = self.sound(await self.get(tenant, id))
         calendar = await self._checks.calendar(tenant, schedule)
         found: list[datetime] = []
         after = start - _MILLISECOND
-        while len(found) < limit:
-            tick = next_start(schedule, calendar, after)
-            if tick is None or tick.nominal > end:
+        began = self._clock.ticks()
+        while len(found) < limit and after < end:
+            tick = find_start(schedule, calendar, after)
+            if isinstance(tick, Unsearched):
+                after = tick.until
+            elif tick is None or tick.nominal > end:
                 break
-            found.append(tick.nominal)
-            after = tick.nominal
+            else:
+                found.append(tick.nominal)
+                after = tick.nominal
+            if self._clock.ticks() - began > _PART_SECONDS:
+                began = await self._let_go_on(tenant, began)
         return found
 
     async def count_times(
