@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+import sys
+from collections.abc import Callable
+from datetime import date, datetime, timedelta
 from itertools import islice, pairwise, takewhile
 
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from tenuto.calendars import WorkingCalendar
+from tenuto.calendars import SpecialDay, WorkingCalendar
 from tenuto.model.family import read_tick_key
 from tenuto.schedules import (
     CatchUp,
@@ -16,8 +18,11 @@ from tenuto.schedules import (
     OneTime,
     Recurring,
     Schedule,
+    Unsearched,
     WorkflowTarget,
+    count_in_parts,
     count_starts,
+    find_start,
     latest_start,
     newest_due,
     next_start,
@@ -192,3 +197,96 @@ def _nominal(tick: object) -> datetime:
     nominal = getattr(tick, "nominal", None)
     assert isinstance(nominal, datetime)
     return nominal
+
+
+def _dense() -> WorkingCalendar:
+    """The most spans that a day may have: each minute but the last one of every half an hour."""
+    halves = hours(
+        *(
+            f"{hour:02}:{start:02}-{hour:02}:{start + 29:02}"
+            for hour in range(24)
+            for start in (0, 30)
+        )
+    )
+    return weekly("Europe/Berlin", *[halves] * 7)
+
+
+@pytest.mark.parametrize(
+    ("cron", "calendar", "days"),
+    [
+        ("0 10 * * *", office(), 900),
+        ("0 * * * *", office(), 500),
+        ("30 2 * * *", office(), 900),
+        ("10,29 */5 * * *", _dense(), 400),
+        ("10 0 1 * *", _dense(), 1_500),
+    ],
+)
+def test_a_count_in_parts_is_that_of_the_listed_ticks(
+    cron: str, calendar: WorkingCalendar, days: int
+) -> None:
+    start, asked = at("2025-06-19 10:00"), schedule(cron)
+    end = start + timedelta(days=days)
+    listed = takewhile(lambda each: each.nominal <= end, ticks(asked, calendar, start))
+    starting = [each for each in listed if each.skipped is None]
+    parts = list(count_in_parts(asked, calendar, start, end))
+    assert sum(each.found for each in parts) == len(starting)
+    assert count_starts(asked, calendar, start, end) == len(starting)
+
+
+def test_a_part_of_a_count_is_small_and_says_what_was_looked_at() -> None:
+    start, end = at("1990-01-01 00:00"), at("2026-01-01 00:00")
+    rare = list(count_in_parts(schedule("0 3 29 2 */7"), _dense(), start, end))
+    # One such day in 36 years: not one of the 17,520 spans of each year was looked at.
+    assert sum(each.looked for each in rare) < 37 * 260
+    never = count_in_parts(schedule("59 * * * *", zone="UTC"), _dense(), start, end)
+    # A year has 89 parts, of which the first is for its tables.
+    first = list(islice(never, 100))
+    assert not any(each.found for each in first)
+    assert max(each.looked for each in first) <= 250
+    assert sum(each.looked for each in first) > 100 * 190, "a bound of these ends it soon"
+
+
+def _budget(cron: str, calendar: WorkingCalendar, monkeypatch: pytest.MonkeyPatch) -> int:
+    """How many candidates a search looks at that finds nothing."""
+    looked = 0
+    tick_module = sys.modules[next_start.__module__]  # `ticks` is a function, too
+    inner: Callable[[WorkingCalendar, datetime], datetime] = tick_module.next_working_moment
+
+    def counted(calendar: WorkingCalendar, moment: datetime) -> datetime:
+        nonlocal looked
+        looked += 1
+        return inner(calendar, moment)
+
+    monkeypatch.setattr(tick_module, "next_working_moment", counted)
+    found = find_start(schedule(cron), calendar, at("2026-11-18 12:00"))
+    assert isinstance(found, Unsearched)
+    assert next_start(schedule(cron), calendar, at("2026-11-18 12:00")) is None
+    return looked
+
+
+@pytest.mark.parametrize(
+    ("cron", "most"),
+    [("0 3 * * *", 3_000), ("0 3 1 * *", 30 * 12), ("0 3 29 2 */7", 4), ("0 3 29 2 *", 17)],
+)
+def test_a_search_ends_at_so_many_candidates(
+    cron: str, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each year that is looked at counts as many: its tables are made. Asked again, it is known."""
+    assert 3 <= _budget(cron, office(), monkeypatch) <= most
+
+
+def test_a_start_that_is_years_away_is_found() -> None:
+    night = SpecialDay(date=date(2031, 6, 1), hours=hours("02:00-04:00"))
+    day = hours("09:00-17:00")
+    calendar = weekly("Europe/Berlin", *[day] * 7, special=(night,))
+    found = next_start(schedule("0 3 * * *"), calendar, at("2026-11-18 12:00"))
+    assert found is not None
+    assert found.nominal == at("2031-06-01 01:00")
+
+
+def test_the_latest_start_is_not_looked_for_before_what_matters() -> None:
+    until, since = at("2026-12-27 12:00"), at("2026-12-23 16:00")
+    found = latest_start(schedule("0 10 * * *"), office(), until)
+    assert found is not None
+    assert found.nominal == at("2026-12-23 09:00")
+    assert latest_start(schedule("0 10 * * *"), office(), until, since=since) is None

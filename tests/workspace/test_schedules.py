@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tenuto import Conflict, InvalidInput, NotFound, TenutoError
+from tenuto.engine.schedules import lookup
 from tenuto.model.json import JSON, Object
 from tenuto.workspace.schedule_values import ScheduleFilter
 from tenuto.workspace.values import BulkOperation, InstanceFilter
@@ -337,6 +338,33 @@ async def test_a_backfill_of_too_many_ticks_is_refused_and_starts_none(place: Pl
     first += timedelta(seconds=1)
     counted = await schedules.backfill("seconds", first, last, dry_run=True)
     assert counted.matched == 100_000
+
+
+async def test_a_backfill_of_a_range_that_is_too_long_to_count_is_refused(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A count ends at so many candidates, however few of them are ticks."""
+    monkeypatch.setattr(lookup, "MOST_LOOKED", 3_000)
+    halves = [
+        f"{hour:02}:{half:02}-{hour:02}:{half + 29:02}" for hour in range(24) for half in (0, 30)
+    ]
+    days = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+    extra = {"date": "2026-12-31", "hours": ["00:00-24:00"]}
+    week = dict.fromkeys(days, halves)
+    workspace = place.workspace
+    await workspace.calendars.save({**BERLIN, "id": "halves", "week": week, "dates": [extra]})
+    hourly = {**DAILY, "id": "hourly", "cron": "29,59 * * * *", "calendar": "halves"}
+    await workspace.schedules.save(hourly)
+    first, last = datetime(1901, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC)
+    for dry_run in (True, False):
+        error = await refused(workspace.schedules.backfill("hourly", first, last, dry_run=dry_run))
+        assert isinstance(error, InvalidInput)
+        assert [(each.code, each.path) for each in error.problems] == [("TEN-2733", "$.to")]
+        assert "too long" in error.problems[0].message
+    assert await workspace.bulk.list() == []
+    month = last - timedelta(days=31)
+    counted = await workspace.schedules.backfill("hourly", month, last, dry_run=True)
+    assert counted.matched == 0
 
 
 async def test_no_more_instances_of_a_backfill_run_than_were_asked_for(place: Place) -> None:

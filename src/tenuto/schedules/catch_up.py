@@ -89,8 +89,8 @@ def due(
     after = handled if too_late is None else max(handled, too_late)
     start = _starts(schedule, calendar, after, newest, bounds.most)
     if not start and catch_up.mode == "one":
-        last = latest_start(schedule, calendar, newest)
-        if last is not None and last.nominal > handled and last.at >= now - catch_up.window:
+        last = latest_start(schedule, calendar, newest, since=handled)
+        if last is not None and last.at >= now - catch_up.window:
             start = (last,)
     is_more = len(start) == bounds.most and start[-1].nominal < newest
     until = start[-1].nominal if is_more else newest
@@ -140,7 +140,10 @@ def _missed(
     if not count:
         return None
     first = next_start(schedule, calendar, after)
-    last = latest_start(schedule, calendar, until)
-    assert first is not None  # they were counted
-    assert last is not None
-    return MissedTicks(count=count, first=first.nominal, last=last.nominal)
+    last = latest_start(schedule, calendar, until, since=after)
+    # They were counted; where a search ended at its budget, the range that they are in is named.
+    return MissedTicks(
+        count=count,
+        first=after + _MILLISECOND if first is None else first.nominal,
+        last=until if last is None else last.nominal,
+    )

@@ -48,7 +48,7 @@ from tenuto.schedules.schedule import (
     Timing,
     WorkflowTarget,
 )
-from tenuto.schedules.ticks import next_start
+from tenuto.schedules.ticks import Tick, Unsearched, find_start, next_start
 
 LONGEST_JITTER = timedelta(days=1)
 _ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,127}\Z")
@@ -528,7 +528,8 @@ def _check_that_it_fires(
         after = schedule.timing.at - _MILLISECOND
     else:
         after = now
-    if next_start(schedule, calendar, after) is not None:
+    found = find_start(schedule, calendar, after)
+    if isinstance(found, Tick):
         return
     if next_start(schedule, None, after) is None:
         end = schedule.timing.end if isinstance(schedule.timing, Recurring) else None
@@ -536,6 +537,8 @@ def _check_that_it_fires(
         place.wrong("TEN-2725", message)
     else:
         message = f"the calendar {shown(schedule.calendar)} skips all its times"
+        if isinstance(found, Unsearched):
+            message += f" until {iso(found.until)}, and no later one is looked for"
         advice = "Name times in working hours, or set `onNonWorking` to `next`."
         place.at("calendar").wrong("TEN-2725", message, advice)
 

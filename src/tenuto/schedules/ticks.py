@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from itertools import islice
+from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from msgspec import Struct
@@ -22,12 +24,23 @@ from tenuto.calendars.working_time import working_spans
 from tenuto.model.durations import LATEST, iso
 from tenuto.model.family import tick_key
 from tenuto.model.json import Object
+from tenuto.model.pauses import between_parts
 from tenuto.schedules import nominal
-from tenuto.schedules.schedule import Recurring, Schedule
+from tenuto.schedules.schedule import Recurring, Schedule, Timing
 
-MOST_TRIED = 2_000
+MOST_TRIED = 3_000
 """So many times in a row outside of working hours, and a schedule counts as one that never starts:
-with hours on every weekday that is about four years."""
+of one time a day that is about six years, of one a month 26."""
+_OF_A_YEAR = 100
+"""As so many times counts the first one that is tried in a year, whose working time is found."""
+_TRIED = timedelta(days=nominal.MOST_YEARS * 366)
+"""Nor is a time tried that is so much later than the first one: each year has tables to be made."""
+_IN_A_PART = 200
+"""So many spans of working time are a part of a count."""
+_FEW = 400
+"""Up to so many times of a year are looked at one by one."""
+_OF_A_ZONE, _OF_A_CALENDAR = 40, 250
+"""As so many candidates counts a year whose changes of the clock, or working time, are found."""
 _MILLISECOND = timedelta(milliseconds=1)
 _PREVIEWED = timedelta(days=50 * 366)
 """How much time after its beginning a preview searches: a rare tick may take years each."""
@@ -41,6 +54,13 @@ class Tick(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """When it is started: moved by the calendar, delayed by the jitter."""
     skipped: str | None = None
     """Why it is not started."""
+
+
+class Unsearched(Struct, frozen=True, kw_only=True):
+    """A search for a start ended at its budget, and found none."""
+
+    until: datetime
+    """Up to here no nominal time is in working hours."""
 
 
 def tick_values(schedule: Schedule, moment: datetime) -> Object:
@@ -81,29 +101,74 @@ def preview(
 def next_start(
     schedule: Schedule, calendar: WorkingCalendar | None, after: datetime
 ) -> Tick | None:
+    """The first tick after a nominal time that is not skipped; None if none is found."""
+    found = find_start(schedule, calendar, after)
+    return found if isinstance(found, Tick) else None
+
+
+def find_start(
+    schedule: Schedule, calendar: WorkingCalendar | None, after: datetime
+) -> Tick | Unsearched | None:
     """The first tick after a nominal time that is not skipped; None if there is none.
 
     Ticks outside of working hours are passed over together, however many they are.
     """
-    for _ in range(MOST_TRIED):
-        tick = next(ticks(schedule, calendar, after), None)
-        if tick is None or tick.skipped is None:
-            return tick
+    moment = next(nominal.after(schedule.timing, after), None)
+    if moment is not None and _is_skipped(schedule, calendar, moment):
         assert calendar is not None  # only a calendar skips
-        opens = next_working_moment(calendar, tick.nominal)
+        found = _first_in_hours(schedule.timing, calendar, moment)
+        if isinstance(found, Unsearched):
+            return found
+        moment = found
+    return None if moment is None else tick_at(schedule, calendar, moment)
+
+
+@lru_cache(maxsize=1024)
+def _first_in_hours(
+    timing: Timing, calendar: WorkingCalendar, skipped: datetime
+) -> datetime | Unsearched | None:
+    """The first nominal time in working hours after one that is not.
+
+    It is kept: it is the same however often it is asked for until the first of these times comes,
+    and each save asks several times.
+    """
+    moment: datetime | None = skipped
+    last = LATEST if skipped > LATEST - _TRIED else skipped + _TRIED
+    after = skipped
+    tried = year = 0
+    while tried < MOST_TRIED:
+        if moment is None:
+            return None
+        opens = next_working_moment(calendar, moment)
+        if opens == moment:
+            return moment
         if opens >= LATEST:
             return None
         after = opens - _MILLISECOND
-    return None
+        if moment > last:
+            break
+        tried += 1 if moment.year == year else _OF_A_YEAR
+        year = moment.year
+        between_parts()
+        moment = next(nominal.after(timing, after), None)
+    return Unsearched(until=after)
 
 
 def latest_start(
-    schedule: Schedule, calendar: WorkingCalendar | None, until: datetime
+    schedule: Schedule,
+    calendar: WorkingCalendar | None,
+    until: datetime,
+    *,
+    since: datetime | None = None,
 ) -> Tick | None:
-    """The last tick up to a nominal time that is not skipped; None if there is none."""
-    for _ in range(MOST_TRIED):
+    """The last tick up to a nominal time that is not skipped; None if none is found.
+
+    `since`: those up to this one do not matter.
+    """
+    tried = year = 0
+    while tried < MOST_TRIED:
         current = nominal.latest(schedule.timing, until)
-        if current is None:
+        if current is None or (since is not None and current <= since):
             return None
         tick = tick_at(schedule, calendar, current)
         if tick.skipped is None:
@@ -113,19 +178,61 @@ def latest_start(
         if closed is None:
             return None
         until = closed - _MILLISECOND
+        tried += 1 if current.year == year else _OF_A_YEAR
+        year = current.year
     return None
+
+
+class Part(NamedTuple):
+    """What a part of a count gives."""
+
+    found: int
+    looked: int
+    """How many candidates were looked at: nominal times or spans of working time; a year, for which
+    tables are made, counts as several."""
 
 
 def count_starts(
     schedule: Schedule, calendar: WorkingCalendar | None, start: datetime, end: datetime
 ) -> int:
     """How many ticks after `start` and not after `end` are not skipped, without listing them."""
-    if calendar is None or schedule.on_non_working != "skip":
-        return nominal.count(schedule.timing, start, end)
-    return sum(
-        nominal.count(schedule.timing, max(opens - _MILLISECOND, start), closes - _MILLISECOND)
-        for opens, closes in working_spans(calendar, start, end + _MILLISECOND)
-    )
+    return sum(part.found for part in count_in_parts(schedule, calendar, start, end))
+
+
+def count_in_parts(
+    schedule: Schedule, calendar: WorkingCalendar | None, start: datetime, end: datetime
+) -> Iterator[Part]:
+    """The same in parts of a few milliseconds, for who stops at a bound or lets others go on."""
+    for low, high in _years(start, end):
+        if calendar is None or schedule.on_non_working != "skip":
+            yield Part(nominal.count(schedule.timing, low, high), _OF_A_ZONE)
+            continue
+        times = nominal.count(schedule.timing, low, high)
+        yield Part(0, _OF_A_CALENDAR)
+        if times <= _FEW:
+            # A calendar may have thousands of spans in a year in which there are few times.
+            few = islice(nominal.after(schedule.timing, low), times)
+            yield Part(sum(is_working(calendar, each) for each in few), times)
+            continue
+        spans = working_spans(calendar, low, high + _MILLISECOND)
+        while part := tuple(islice(spans, _IN_A_PART)):
+            counts = (
+                nominal.count(
+                    schedule.timing, max(opens - _MILLISECOND, low), closes - _MILLISECOND
+                )
+                for opens, closes in part
+            )
+            yield Part(sum(counts), len(part))
+
+
+def _years(start: datetime, end: datetime) -> Iterator[tuple[datetime, datetime]]:
+    """The years between two moments; the first and the last one are cut there."""
+    while start < end:
+        following = end
+        if start.year < end.year:
+            following = datetime(start.year + 1, 1, 1, tzinfo=UTC)
+        yield start, following
+        start = following
 
 
 def newest_due(

@@ -49,6 +49,7 @@ class Schedules(StoredSchedules):
         """
         if _id_of(document) is None and isinstance(document, dict):
             return await self.create(document)
+        await self._search(document)
         row = await self._engine.schedules.save(
             self._tenant, document, by=self._actor, only_after=only_after
         )
@@ -60,6 +61,7 @@ class Schedules(StoredSchedules):
         One without an id gets a free one, made of its name or of what it starts.
         """
         if _id_of(document) is not None or not isinstance(document, dict):
+            await self._search(document)
             row = await self._engine.schedules.save(
                 self._tenant, document, by=self._actor, is_new=True
             )
@@ -152,6 +154,12 @@ class Schedules(StoredSchedules):
         if not isinstance(schedule.target, WorkflowTarget):
             return ()
         return (await self._engine.schedules.check(self._tenant, document)).problems
+
+    async def _search(self, document: JSON) -> None:
+        """Find the first start of a document aside, if it names a calendar; it is then known."""
+        if isinstance(document, dict) and document.get("calendar") is not None:
+            now = self._source.clock.now()
+            await self._read(document, await self._calendars.known(), now)
 
     async def _warnings(self, document: JSON) -> Iterable[Problem]:
         checked = await self._engine.schedules.check(self._tenant, document)

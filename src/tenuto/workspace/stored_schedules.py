@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from functools import partial
 from typing import NamedTuple
@@ -17,7 +17,7 @@ from tenuto.model.durations import epoch_ms, from_epoch_ms
 from tenuto.model.errors import NotFound, Problem
 from tenuto.model.json import JSON
 from tenuto.schedules import OneTime, Recurring, Schedule, in_words, preview
-from tenuto.schedules.documents import read_schedule
+from tenuto.schedules.documents import ReadSchedule, read_schedule
 from tenuto.store.parts.schedules import ScheduleRow, TickPlace, TickRow
 from tenuto.store.protocol import Parts
 from tenuto.workspace.cursors import Milliseconds, Number, read_cursor, write_cursor
@@ -104,7 +104,7 @@ class StoredSchedules:
         within(count, "count", 1, MOST_PREVIEWED)
         now = self._source.clock.now()
         calendars = await self._calendars.known()
-        read = read_schedule(document, calendars, now)
+        read = await self._read(document, calendars, now)
         schedule, problems = read.schedule, read.problems
         if schedule is not None:
             problems = await self._all_problems(document, schedule) or problems
@@ -112,7 +112,7 @@ class StoredSchedules:
             # Its times may be sound, and its target not chosen yet.
             times = {name: document[name] for name in _TIMES if name in document}
             target: JSON = {"taskId": "any"}
-            schedule = read_schedule({**times, "target": target}, calendars, now).schedule
+            schedule = (await self._read({**times, "target": target}, calendars, now)).schedule
         if schedule is None:
             return SchedulePreview(valid=False, problems=problems, in_words=None, items=[])
         working = calendars.get(schedule.calendar or "")
@@ -176,6 +176,15 @@ class StoredSchedules:
     ) -> tuple[Problem, ...]:
         """All problems of a document, with those of its target and input, if they are known."""
         return ()
+
+    async def _read(
+        self, document: JSON, calendars: Mapping[str, WorkingCalendar], now: datetime
+    ) -> ReadSchedule:
+        """Read a document; aside if it names a calendar, which may skip thousands of its times."""
+        read = partial(read_schedule, document, calendars, now)
+        if not isinstance(document, dict) or document.get("calendar") is None:
+            return read()
+        return await self._source.plans.values.aside(read, tenant=self._tenant)
 
     async def _working(self, schedule: Schedule) -> WorkingCalendar | None:
         if schedule.calendar is None:

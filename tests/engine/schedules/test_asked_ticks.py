@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Coroutine
 from datetime import datetime, timedelta
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from tenuto.engine.bounds import Bounds
+from tenuto.engine.schedules.lookup import CountedTimes
 from tenuto.engine.schedules.schedules import Schedules
 from tenuto.engine.settings import Settings
 from tenuto.model.errors import InvalidInput, NotFound
@@ -61,6 +63,36 @@ def test_nominal_times_of_a_range_are_listed_for_a_backfill() -> None:
             lambda schedules: schedules.nominal_times("default", "s", at("00:05"), at("00:20"), 9)
         )
         assert found == [at("00:05"), at("00:10"), at("00:15"), at("00:20")]
+
+
+def test_a_count_lets_others_go_on_after_each_part_and_ends_at_its_bound() -> None:
+    with Clockwork() as world:
+        world.save(cron="* * * * *")
+        rounds = 0
+
+        async def counted(schedules: Schedules, years: int, most: int) -> CountedTimes:
+            async def others() -> None:
+                nonlocal rounds
+                while True:
+                    await asyncio.sleep(0)
+                    rounds += 1
+
+            beside = asyncio.ensure_future(others())
+            end = at("00:00")
+            start = end.replace(year=end.year - years)
+            try:
+                return await schedules.count_times("default", "s", start, end, most)
+            finally:
+                beside.cancel()
+
+        every_hour = world.save(cron="0 * * * *")
+        assert every_hour.revision == 2
+        found = world.of(lambda schedules: counted(schedules, 20, 1_000_000))
+        assert found == (7_305 * 24 + 1, True)
+        assert rounds >= 19, "one for each year but the first"
+        rounds = 0
+        assert world.of(lambda schedules: counted(schedules, 20, 100)) == (100, True)
+        assert rounds <= 1, "the first year has as many"
 
 
 def test_a_backfill_knows_which_of_its_ticks_still_run() -> None:

@@ -17,7 +17,7 @@ from tenuto.model.errors import Conflict, InvalidInput, NotFound
 from tenuto.model.json import Object
 from tenuto.model.quotas import QuotaExceeded, Quotas
 from tenuto.store.parts.calendars import CalendarRow
-from tests.engine.schedules.clockwork import Clockwork, at
+from tests.engine.schedules.clockwork import Clockwork, at, minutes
 
 WEEK = {day: ["09:00-17:00"] for day in ("mon", "tue", "wed", "thu", "fri")}
 
@@ -199,3 +199,26 @@ def test_a_tick_that_the_calendar_moves_before_the_save_is_not_started() -> None
         world.skip(minutes=1)
         assert world.ticks() == []
         assert world.row().next_tick == at("10:00", day=5)
+
+
+def test_a_calendar_that_skips_all_times_from_now_on_is_an_error_that_heals() -> None:
+    """A search for the next start ends at its budget: the schedule says so, and is not over."""
+    with Clockwork() as world:
+        save(world, office())
+        world.save(calendar="office", cron="0 10 * * *")
+        world.skip(hours=12)
+        early = {day: ["06:00-08:00"] for day in WEEK}
+        save(world, office(week=early))
+        world.skip(seconds=1)
+        row = world.row()
+        assert (row.status, row.next_tick) == ("error", None)
+        assert row.problem is not None
+        assert "office skips all its times until" in row.problem
+        assert row.next_at is not None, "it is looked at again"
+        save(world, office())
+        world.skip(seconds=1)
+        row = world.row()
+        assert (row.status, row.problem) == ("active", None)
+        assert row.next_tick == at("10:00", day=2)
+        world.skip(days=1)
+        assert minutes(world.ticks("started")) == [600, 1_440 + 600]

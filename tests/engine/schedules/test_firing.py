@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from tenuto.engine.bounds import Bounds
+from tenuto.engine.schedules import firing
 from tenuto.engine.settings import Settings
+from tenuto.engine.turns.sharing import Sharing
 from tenuto.model.json import Object
 from tests.engine.schedules.clockwork import Clockwork, at, minutes
 
@@ -222,3 +224,28 @@ def test_removed_schedules_start_nothing_more() -> None:
 async def _true(work: Any) -> bool:  # noqa: ANN401
     await work
     return True
+
+
+def test_a_pass_over_many_schedules_lets_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each may have a costly input: after each part of a pass there is a rest beside others."""
+    rested: list[str | None] = []
+    inner = Sharing.rest_after
+
+    def noted(self: Sharing, seconds: float, tenant: str | None = None, *more: float) -> float:
+        rested.append(tenant)
+        return inner(self, seconds, tenant, *more, is_in_loop=True)
+
+    monkeypatch.setattr(firing, "_PART_SECONDS", 0.0)
+    with Clockwork() as world:
+        for number in range(5):
+            world.save(f"s{number}")
+        monkeypatch.setattr(
+            Sharing,
+            "rest_after",
+            lambda self, seconds, tenant=None, longest=0.1, *, is_in_loop=False: (
+                noted(self, seconds, tenant, longest) if is_in_loop else 0.0
+            ),
+        )
+        world.skip(minutes=6)
+        assert rested.count("default") >= 5
+        assert [world.started(f"s{number}") for number in range(5)] == [[5]] * 5

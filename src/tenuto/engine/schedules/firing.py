@@ -52,6 +52,10 @@ MOST_STARTS = 1_000
 """About the most starts of one transaction."""
 MOST_BYTES = 2_000_000
 """About the most bytes of inputs of one transaction."""
+_PART_SECONDS = 0.005
+"""After so long a pass lets others go on."""
+_LONGEST_REST = 0.02
+"""Seconds between two parts of a pass, while other tenants are at work: their ticks wait, too."""
 
 
 Found: TypeAlias = dict[tuple[str, ScheduleTarget], Target | Problem]
@@ -94,6 +98,7 @@ class Firing:
         """`reason`: why the start of an instance was refused. `sent`: there are new messages."""
         self._store = shared.store
         self._clock = shared.clock
+        self._sharing = shared.sharing
         self._most = Bounds(most=shared.settings.bounds.schedule_starts)
         # A store of one process has no ends of which that process does not know.
         settings, is_shared = shared.settings, shared.store.is_shared
@@ -124,6 +129,7 @@ class Firing:
         starts = size = 0
         running = await self._running(rows)
         found: Found = {}
+        began = self._clock.ticks()
         for row in rows:
             here = running.get(row.key) or nothing()
             try:
@@ -136,12 +142,25 @@ class Firing:
                     f"{type(error).__name__}: {error}"
                 )
             fires.append(fire)
+            began = await self._let_go_on(row.tenant, began)
             starts += len(fire.mail)
             size += sum(len(each.input) for each in fire.mail)
             if starts >= MOST_STARTS or size >= MOST_BYTES:
                 lost |= await self.fire(fires)
                 fires, starts, size = [], 0, 0
         return lost | await self.fire(fires)
+
+    async def _let_go_on(self, tenant: str, began: float) -> float:
+        """Let others go on after some decisions: inputs of hundreds of schedules may be costly.
+
+        Returns when the part of the pass began that is under way.
+        """
+        took = self._clock.ticks() - began
+        if took < _PART_SECONDS:
+            return began
+        rest = self._sharing.rest_after(took, tenant, _LONGEST_REST, is_in_loop=True)
+        await self._clock.sleep(rest)
+        return self._clock.ticks()
 
     async def one(self, row: ScheduleRow, asked: Asked | None, now: datetime) -> Fire:
         """What is to do for one schedule; InvalidInput if a tick cannot be started."""

@@ -29,7 +29,7 @@ def kept_back(
     first = next_start(schedule, calendar, row.handled)
     while first is not None and first.nominal in apart:
         first = next_start(schedule, calendar, first.nominal)
-    last = latest_start(schedule, calendar, until)
+    last = latest_start(schedule, calendar, until, since=row.handled)
     if count < 1 or first is None or last is None:
         return ()
     why, said = ("in error", row.problem) if row.status == "error" else ("paused", row.note)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from tenuto.definition.report import did_you_mean
 from tenuto.engine.schedules.checks import Checks
@@ -12,7 +13,7 @@ from tenuto.engine.shared import Shared
 from tenuto.model.errors import Conflict, InvalidInput, NotFound, Problem
 from tenuto.model.family import scheduled_id
 from tenuto.model.ids import start_letter
-from tenuto.schedules import Schedule, count_starts, next_start
+from tenuto.schedules import Schedule, Unsearched, count_in_parts, find_start
 from tenuto.store.parts.instances import InstanceQuery
 from tenuto.store.parts.mailbox import MailKey
 from tenuto.store.parts.schedules import ScheduleRow
@@ -22,6 +23,20 @@ MOST_TRIES = 20
 _NEWEST = 500
 """So many ticks are looked at for those that were started."""
 _MILLISECOND = timedelta(milliseconds=1)
+MOST_LOOKED = 100_000
+"""So many candidates one count looks at: years of the most spans of working time that there may be,
+or centuries of a time each day."""
+_PART_SECONDS = 0.005
+_LONGEST_REST = 0.02
+"""Seconds between two parts of a count, while others are at work."""
+
+
+class CountedTimes(NamedTuple):
+    """How many nominal times there are in a range."""
+
+    found: int
+    is_all: bool
+    """Whether no budget ended the count before."""
 
 
 class Lookup:
@@ -30,6 +45,7 @@ class Lookup:
     def __init__(self, shared: Shared, checks: Checks, firing: Firing) -> None:
         self._store = shared.store
         self._clock = shared.clock
+        self._sharing = shared.sharing
         self._checks = checks
         self._firing = firing
 
@@ -45,24 +61,56 @@ class Lookup:
     async def nominal_times(
         self, tenant: str, id: str, start: datetime, end: datetime, limit: int
     ) -> list[datetime]:
-        """The first nominal times from `start` to `end` that are not skipped; NotFound."""
+        """The first nominal times from `start` to `end` that are not skipped; NotFound.
+
+        It lets the loop go on now and then.
+        """
         schedule = self.sound(await self.get(tenant, id))
         calendar = await self._checks.calendar(tenant, schedule)
         found: list[datetime] = []
         after = start - _MILLISECOND
-        while len(found) < limit:
-            tick = next_start(schedule, calendar, after)
-            if tick is None or tick.nominal > end:
+        began = self._clock.ticks()
+        while len(found) < limit and after < end:
+            tick = find_start(schedule, calendar, after)
+            if isinstance(tick, Unsearched):
+                after = tick.until
+            elif tick is None or tick.nominal > end:
                 break
-            found.append(tick.nominal)
-            after = tick.nominal
+            else:
+                found.append(tick.nominal)
+                after = tick.nominal
+            if self._clock.ticks() - began > _PART_SECONDS:
+                began = await self._let_go_on(tenant, began)
         return found
 
-    async def count_times(self, tenant: str, id: str, start: datetime, end: datetime) -> int:
-        """How many nominal times from `start` to `end` are not skipped; NotFound."""
+    async def count_times(
+        self, tenant: str, id: str, start: datetime, end: datetime, most: int
+    ) -> CountedTimes:
+        """How many nominal times from `start` to `end` are not skipped; NotFound.
+
+        It ends once there are `most`, or at its budget. It lets the loop go on after each part.
+        """
         schedule = self.sound(await self.get(tenant, id))
         calendar = await self._checks.calendar(tenant, schedule)
-        return count_starts(schedule, calendar, start - _MILLISECOND, end)
+        found = looked = 0
+        parts = count_in_parts(schedule, calendar, start - _MILLISECOND, end)
+        began = self._clock.ticks()
+        for part in parts:
+            found += part.found
+            looked += part.looked
+            if found >= most:
+                return CountedTimes(most, is_all=True)
+            if looked >= MOST_LOOKED:
+                return CountedTimes(found, is_all=False)
+            began = await self._let_go_on(tenant, began)
+        return CountedTimes(found, is_all=True)
+
+    async def _let_go_on(self, tenant: str, began: float) -> float:
+        """Let others go on after a part of work; returns when the next part begins."""
+        took = self._clock.ticks() - began
+        rest = self._sharing.rest_after(took, tenant, _LONGEST_REST, is_in_loop=True)
+        await self._clock.sleep(rest)
+        return self._clock.ticks()
 
     async def running(self, tenant: str, id: str, nominals: Collection[datetime]) -> set[datetime]:
         """Those of these ticks whose instances are to be started, or have not ended."""

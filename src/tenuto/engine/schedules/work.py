@@ -13,10 +13,11 @@ from tenuto.calendars import WorkingCalendar
 from tenuto.engine.schedules.documents import Parsed
 from tenuto.engine.schedules.open_ticks import Running
 from tenuto.engine.turns.requests import ScheduledStart
+from tenuto.model.durations import iso
 from tenuto.model.family import scheduled_id
 from tenuto.model.ids import start_letter
 from tenuto.model.inputs import CancelAsked, Started
-from tenuto.schedules import Due, Recurring, Schedule, Tick, at_end, next_start, ticks
+from tenuto.schedules import Due, Recurring, Schedule, Tick, Unsearched, at_end, find_start, ticks
 from tenuto.store.parts.mailbox import Mail
 from tenuto.store.parts.schedules import Fire, ScheduleRow, TickMark, TickOutcome, TickRow
 
@@ -76,7 +77,7 @@ class Work:
             next_at=None if self._is_past_its_end else again,
             next_tick=None,
         )
-        return self._with(state, ())
+        return self._with(state, self._mail)
 
     @property
     def _is_past_its_end(self) -> bool:
@@ -224,7 +225,12 @@ class Work:
         if answer is None:
             # It is paused, or over: only what was started or waits is looked at.
             return self._with(replace(row, next_at=self._look(None, queued_every)), self._mail)
-        following = next_start(schedule, calendar, answer.handled)
+        following = find_start(schedule, calendar, answer.handled)
+        if isinstance(following, Unsearched):
+            # It may start something once that has passed, or the calendar is another one.
+            until, name = iso(following.until), schedule.calendar
+            self.row = replace(row, handled=answer.handled)
+            return self.failed(f"the calendar {name} skips all its times until {until}")
         next_tick = None if following is None else following.at
         is_over = next_tick is None and not self.queued
         next_at = self._look(next_tick, queued_every)

@@ -160,16 +160,22 @@ class BulkOperations:
                 advice="Say at least one thing: a status, a workflow, ids.",
             )
             raise InvalidInput("an action over everything is not taken", [problem])
-        is_counted = is_dry or asked.is_backfill
-        count = await self._runner.count(self._tenant, asked, MOST_COUNTED + 1) if is_counted else 0
-        if asked.is_backfill and count > MOST_COUNTED:
-            raise _too_many_ticks()
+        count = 0
+        if asked.is_backfill:
+            ticks = await self._runner.count_ticks(self._tenant, asked, MOST_COUNTED + 1)
+            count = ticks.found
+            if count > MOST_COUNTED:
+                raise _too_large(f"there are more than {MOST_COUNTED:,} ticks in this range")
+            if not ticks.is_all:
+                raise _too_large("the range is too long to count its ticks")
+        elif is_dry:
+            count = await self._runner.count(self._tenant, asked)
         if is_dry:
             return BulkOperation(
                 target=_target(asked),
                 action=asked.action,
                 status="dry-run",
-                matched=min(count, MOST_COUNTED),
+                matched=count,
                 done=0,
                 failed=0,
                 failures=(),
@@ -179,11 +185,11 @@ class BulkOperations:
         return _found(await self._runner.ask(self._tenant, asked, key))
 
 
-def _too_many_ticks() -> InvalidInput:
+def _too_large(message: str) -> InvalidInput:
     problem = Problem(
         code="TEN-2733",
         path="$.to",
-        message=f"there are more than {MOST_COUNTED:,} ticks in this range",
+        message=message,
         advice="Name a shorter range, and then the next one.",
     )
     return InvalidInput("the backfill is too large", [problem])

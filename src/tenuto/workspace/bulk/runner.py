@@ -13,6 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from tenuto.engine.engine import Engine
+from tenuto.engine.schedules.lookup import CountedTimes
 from tenuto.engine.turns.draft import Draft
 from tenuto.model.durations import iso, parse_moment
 from tenuto.model.errors import Conflict, NotFound, Overloaded, StoreUnavailable, TenutoError
@@ -111,6 +112,12 @@ class BulkRunner:
         engine = self._engine
         selection = Selection(engine, tenant, asked, engine.clock.now() + _A_MOMENT)
         return await _counted(selection, most=most)
+
+    async def count_ticks(self, tenant: str, asked: BulkAsked, most: int) -> CountedTimes:
+        """How many ticks a backfill is of, up to `most`, as far as a count goes."""
+        engine = self._engine
+        selection = Selection(engine, tenant, asked, engine.clock.now() + _A_MOMENT)
+        return await selection.count_ticks(None, most)
 
     async def get(self, tenant: str, id: str) -> BulkRow:
         """An operation of a tenant; NotFound."""
@@ -294,7 +301,7 @@ async def _counted(
 ) -> int:
     """How many items there are from a cursor on, up to `most`."""
     if selection.is_backfill:
-        return min(await selection.count_ticks(cursor), most)  # without listing them
+        return (await selection.count_ticks(cursor, most)).found  # without listing them
     count = 0
     while True:
         found = await selection.page(cursor, 1_000)

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from tenuto.engine.engine import Engine
+from tenuto.engine.schedules.lookup import CountedTimes
 from tenuto.model.durations import iso, parse_moment
 from tenuto.model.errors import NotFound
 from tenuto.store.parts.dead_letters import DeadLetterPlace, DeadLetterRow
@@ -50,13 +51,13 @@ class Selection:
         """Whether the items are ticks of a schedule."""
         return self._asked.is_backfill
 
-    async def count_ticks(self, cursor: str | None) -> int:
-        """How many ticks there are from a cursor on."""
+    async def count_ticks(self, cursor: str | None, most: int) -> CountedTimes:
+        """How many ticks there are from a cursor on, up to `most`."""
         id, start, end = self._range(cursor)
         try:
-            return await self._engine.schedules.count_times(self._tenant, id, start, end)
+            return await self._engine.schedules.count_times(self._tenant, id, start, end, most)
         except NotFound:
-            return 0
+            return CountedTimes(0, is_all=True)
 
     def _range(self, cursor: str | None) -> tuple[str, datetime, datetime]:
         which = self._which
