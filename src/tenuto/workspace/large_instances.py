@@ -14,8 +14,13 @@ MANY = 500
 """So many parts of an instance and its definition together take some ten milliseconds."""
 
 
-async def of_whole(source: Source, held: Held, work: Callable[[], Made]) -> Made:
-    """What `work` makes of all of an instance; Overloaded."""
-    if len(held.plan.nodes) + held.state.weight < MANY:
+async def of_whole(
+    source: Source, held: Held, work: Callable[[], Made], *, is_large: bool = False
+) -> Made:
+    """What `work` makes of all of an instance; Overloaded.
+
+    `is_large`: it may take long for one with few steps too.
+    """
+    if not is_large and len(held.plan.nodes) + held.state.weight < MANY:
         return work()
     return await source.plans.values.aside(work, tenant=held.tenant)

@@ -52,6 +52,9 @@ from tenuto.workspace.widgets import read_config, shape
 
 Made = TypeVar("Made")
 
+_MANY_UNDONE = 10
+"""Compensation steps from which on an undo plan is made in a thread."""
+
 
 class StoredInstance(ABC):
     """One instance of a tenant, by its id; one of another tenant is not there."""
@@ -214,12 +217,16 @@ class StoredInstance(ABC):
 
         `{plan: [{stepId, compensationFor, iteration, input}], skipped: [{stepId, reason}]}`. Of
         more than a hundred the later ones have no `workflowInput` and `workflowState`: they are the
-        same for all. `children: [{stepId, instanceId}]`, where there are any, run now and undo
-        themselves.
+        same for all. So do those behind 4 MB of inputs, and behind 8 MB none is shown.
+        `children: [{stepId, instanceId}]`, where there are any, run now and undo themselves.
         """
         asked = self._commands.cancel(reason)
         held = await self._held()
-        return await self._of_whole(held, lambda: undo_plan(held.plan, held.state, asked))
+        # The inputs of a few steps may be large, and their expressions costly.
+        is_large = len(held.plan.undo_steps) > _MANY_UNDONE
+        return await self._of_whole(
+            held, lambda: undo_plan(held.plan, held.state, asked), is_large=is_large
+        )
 
     async def pause(self, reason: str | None = None, until: datetime | None = None) -> Status:
         """Dispatch nothing new, until resumed or until `until`."""
@@ -286,8 +293,10 @@ class StoredInstance(ABC):
 
     # -- inner
 
-    async def _of_whole(self, held: Held, work: Callable[[], Made]) -> Made:
-        return await of_whole(self._source, held, work)
+    async def _of_whole(
+        self, held: Held, work: Callable[[], Made], *, is_large: bool = False
+    ) -> Made:
+        return await of_whole(self._source, held, work, is_large=is_large)
 
     @property
     def _seen(self) -> Parts:
