@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 import pytest
 
 from tenuto import Tenuto
-from tenuto.core.fold import fold_into
+from tenuto.core.fold import fold_all
 from tenuto.core.plan import Plan
 from tenuto.core.state import InstanceState
 from tenuto.engine.turns import loader, long_folds
@@ -82,14 +82,15 @@ async def test_looks_at_others_do_not_wait_for_a_long_log() -> None:
 async def test_looks_at_the_same_time_fold_a_long_log_once(monkeypatch: pytest.MonkeyPatch) -> None:
     folded = 0
 
-    def counted(plan: Plan, state: InstanceState, entry: Entry) -> None:
+    def counted(plan: Plan, state: InstanceState, entries: Iterable[Entry]) -> InstanceState:
         nonlocal folded
-        folded += 1
-        fold_into(plan, state, entry)
+        taken = list(entries)
+        folded += len(taken)
+        return fold_all(plan, state, taken)
 
     async with Tenuto() as app:
         id = await waiting(app, chain(STEPS))
-        monkeypatch.setattr(loader, "fold_into", counted)
+        monkeypatch.setattr(loader, "fold_all", counted)
         one = asyncio.ensure_future(app.engine.loader.look_at(id))
         for _ in range(20):
             await asyncio.sleep(0)

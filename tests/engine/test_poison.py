@@ -10,11 +10,9 @@ from typing import Any
 import pytest
 
 from tenuto import Conflict, Tenuto, TenutoError
-from tenuto.core import Decision, InstanceState, Plan, decide
-from tenuto.core.fold import fold_into
+from tenuto.core import Decision, InstanceState, Plan, decide, fold_all
 from tenuto.engine.turns import loader
 from tenuto.engine.turns.note import DecisionStopped
-from tenuto.model.entries import Entry
 from tenuto.model.inputs import Input
 from tenuto.model.json import Object
 from tenuto.model.policy import Policies
@@ -149,12 +147,12 @@ async def test_an_instance_whose_log_cannot_be_folded_is_named_and_stops_nobody(
         await app.start("w", {}, instance_id=OTHER)
         await at_rest(app)
 
-    def folded(plan: Plan, state: InstanceState, entry: Entry) -> None:
+    def folded(plan: Plan, state: InstanceState, entries: Any) -> InstanceState:  # noqa: ANN401
         if state.id == DEADLY:
             raise error
-        fold_into(plan, state, entry)
+        return fold_all(plan, state, entries)
 
-    monkeypatch.setattr(loader, "fold_into", folded)
+    monkeypatch.setattr(loader, "fold_all", folded)
     async with Tenuto(url) as app:
         for ask in (app.at(DEADLY).cancel, app.at(DEADLY).status):
             with pytest.raises(TenutoError) as refused:

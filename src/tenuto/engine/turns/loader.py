@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
-from tenuto.core import InstanceState, Plan, blank
-from tenuto.core.fold import fold_into
+from tenuto.core import InstanceState, Plan, blank, fold_all
 from tenuto.core.snapshot import decode, references
 from tenuto.engine.batcher import Batcher
 from tenuto.engine.definitions.plans import Plans
@@ -189,26 +188,25 @@ class Loader:
                 seqs = references(stored.state)
                 large = await self._store.instances.entries_at(stored.row.id, seqs) if seqs else []
                 state = decode(stored.state, {row.seq: from_row(row) for row in large})
-        after, folds = state.copied(), self._folds
+        folds = self._folds
         began = 0.0 if folds is None else folds.now()
         for part in _parts(rows):
-            self._fold(plan, after, part)
+            state = self._fold(plan, state, part)
             if folds is not None and len(part) < len(rows):
                 tenant = stored.row.tenant if is_shown else None
                 began = await folds.pause(began, tenant)
         if self._quarantine is not None and self._quarantine.suspects:
-            self._quarantine.survived(after.id, LOADING)
-        return after
+            self._quarantine.survived(state.id, LOADING)
+        return state
 
-    def _fold(self, plan: Plan, state: InstanceState, rows: Sequence[LogRow]) -> None:
-        """Take more entries of its log into a state, under the eye of the watchdog."""
+    def _fold(self, plan: Plan, state: InstanceState, rows: Sequence[LogRow]) -> InstanceState:
+        """The state after more entries of its log, under the eye of the watchdog."""
         quarantine = self._quarantine
         if quarantine is None:
-            _take_in(plan, state, rows)
-            return
+            return fold_all(plan, state, map(from_row, rows))
         quarantine.note.on(state.id, LOADING)
         try:
-            _take_in(plan, state, rows)
+            return fold_all(plan, state, map(from_row, rows))
         except (UnknownEntry, TenutoError):
             raise
         except (DecisionStopped, Exception) as error:
@@ -224,11 +222,6 @@ class Loader:
             return
         if not is_shown or self._quarantine.held[instance_id].place == LOADING:
             raise self._quarantine.refusal(instance_id)
-
-
-def _take_in(plan: Plan, state: InstanceState, rows: Sequence[LogRow]) -> None:
-    for row in rows:
-        fold_into(plan, state, from_row(row))
 
 
 def _parts(rows: Sequence[LogRow]) -> Iterator[Sequence[LogRow]]:
