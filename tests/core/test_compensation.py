@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from msgspec import UNSET
 
+from tenuto.core import foreseen_undo
 from tenuto.core.foreseen_undo import undo_plan
 from tenuto.model.entries import CompensationDispatched
 from tenuto.model.failure import POISON
@@ -459,6 +460,43 @@ def test_a_compensation_is_given_what_somebody_edited() -> None:
     run.lose("undo_a")
     assert given(run, "undo_a") == {"by": "hand"}
     assert run.succeed("undo_a").undoing["status"] == "COMPLETED"
+
+
+def _of_large_input(monkeypatch: pytest.MonkeyPatch, count: int, **undo: JSON) -> list[Any]:
+    """The undo plan of so many steps, while few bytes of inputs are shown."""
+    monkeypatch.setattr(foreseen_undo, "WHOLE_BYTES", 10_000)
+    monkeypatch.setattr(foreseen_undo, "MOST_BYTES", 20_000)
+    names = [f"n{number}" for number in range(count)]
+    edges = " ".join(f"s>{name}" for name in [*names, "w"])
+    document = undoing(draw(edges, s=start(), w=wait()), **dict.fromkeys(names, undo))
+    run = play(document, check=None).start({"text": "x" * 3_000})
+    for name in names:
+        run.succeed(name, "y" * 1_000)
+    foreseen: Any = undo_plan(run.plan, run.state, CancelAsked(by="ada"))
+    assert len(foreseen["plan"]) == count
+    return list(foreseen["plan"])
+
+
+def test_an_undo_plan_repeats_a_large_state_a_few_times_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    planned = _of_large_input(monkeypatch, 30)
+    whole = [each for each in planned if "workflowState" in (each["input"] or {})]
+    own = [each for each in planned if each["input"] and each not in whole]
+    assert whole == planned[: len(whole)] != []
+    assert len(msgspec.json.encode(whole[:-1])) <= 12_000
+    assert own == planned[len(whole) : len(whole) + len(own)]
+    assert all(each["input"].keys() == {"originalOutput", "cancellation"} for each in own)
+
+
+def test_an_undo_plan_shows_no_input_behind_many_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    planned = _of_large_input(monkeypatch, 30, input={"all": "{{ctx.input}}"})
+    shown = [each for each in planned if each["input"] is not None]
+    assert shown == planned[: len(shown)]
+    assert 20_000 < len(msgspec.json.encode(shown)) < 30_000
+    assert {each["error"] for each in planned[len(shown) :]} == {
+        "not shown: those before it have more than 20,000 bytes"
+    }
 
 
 def test_a_default_input_is_kept_as_far_as_it_is_about_its_step() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from datetime import timedelta
@@ -10,10 +11,19 @@ from pathlib import Path
 import pytest
 
 from tenuto import Tenuto
+from tenuto.core import Plan, Rejection
+from tenuto.core.slots import wanted
+from tenuto.engine.limits import admission
+from tenuto.expr import Steps
 from tenuto.model.errors import StoreUnavailable
+from tenuto.model.inputs import Started
 from tenuto.model.json import Object
+from tenuto.model.policy import Policies
+from tenuto.model.slots import SlotRequest
+from tenuto.store.memory import MemoryStore
 from tenuto.store.parts.slot_rows import QueueRuleRow
 from tenuto.store.postgres import PostgresStore
+from tenuto.workspace.values import Start
 from tests.kit.postgres_database import fresh_database
 from tests.store.postgres_place import let_time_pass
 
@@ -25,7 +35,7 @@ LONG = timedelta(days=3)
 GOLD = "ctx.input.tier === 'gold'"
 
 
-async def opened(stack: AsyncExitStack, store: str | PostgresStore) -> Tenuto:
+async def opened(stack: AsyncExitStack, store: str | PostgresStore | MemoryStore) -> Tenuto:
     app = Tenuto(store)
     app.task(name="nothing")(lambda: None)
     return await stack.enter_async_context(app)
@@ -133,3 +143,36 @@ async def test_a_rule_that_a_file_has_and_no_process_applied_is_applied_at_the_n
         while await app.engine.store.rule_progress.unapplied():
             await app.engine.queue_rules.run_once()
         assert [each.held for each in (await app.limits.queue()).items] == [True, True]
+
+
+async def test_starts_of_a_batch_evaluate_rules_in_different_rounds_of_the_loop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    judged = 0
+
+    def counted(
+        plan: Plan, policies: Policies, asked: Started, steps: Steps
+    ) -> SlotRequest | Rejection | None:
+        nonlocal judged
+        judged += 1
+        return wanted(plan, policies, asked, steps)
+
+    monkeypatch.setattr(admission, "wanted", counted)
+    async with AsyncExitStack() as stack:
+        app = await opened(stack, MemoryStore())
+        await app.deploy(WORK)
+        await app.limits.set(
+            {"globalMaxConcurrent": 1, "queue": {"order": "priority", "bound": 1_000}}
+        )
+        for number in range(3):
+            when = f"ctx.input.list.map(x => x + {number}).includes(-1)"
+            await app.limits.add_rule(when, priority=number, confirm=True)
+        batch = [Start(workflow="work", input={"list": [1] * 3_000}) for _ in range(20)]
+        starting = asyncio.ensure_future(app.start_many(batch))
+        most = 0
+        while not starting.done():
+            before = judged
+            await asyncio.sleep(0)
+            most = max(most, judged - before)
+        assert len(await starting) == 20
+        assert (judged, most) == (20, 1)

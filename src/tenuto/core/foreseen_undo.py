@@ -17,7 +17,7 @@ from tenuto.core.undo_plan import UndoPlan, plan_undo, shown_input, undo_input
 from tenuto.expr import ExpressionError, Steps
 from tenuto.model.entries import PlannedUndo
 from tenuto.model.inputs import CancelAsked, TimerDue, TimerKind
-from tenuto.model.json import JSON, Object
+from tenuto.model.json import JSON, Object, size_of
 from tenuto.model.policy import FORESEEN
 from tenuto.model.status import Status
 
@@ -25,8 +25,9 @@ from tenuto.model.status import Status
 def undo_plan(plan: Plan, state: InstanceState, asked: CancelAsked) -> Object:
     """`{plan, skipped}`: what would be undone, in which order, with which input, and what not.
 
-    Of more than a hundred steps the later ones are shown without `workflowInput` and
-    `workflowState`, which are the same for all. Inputs beyond a budget of steps are not worked out.
+    Of more than a hundred steps, or of inputs of more than 4 MB together, the later ones are shown
+    without `workflowInput` and `workflowState`, which are the same for all. Inputs beyond a budget
+    of steps are not worked out, and those beyond one of bytes are not shown.
     `children` are the running ones, which undo themselves. For an instance that is being undone, or
     was, it is the plan that was made; for a completed one, the plan that its parent could request.
     """
@@ -39,10 +40,7 @@ def undo_plan(plan: Plan, state: InstanceState, asked: CancelAsked) -> Object:
     else:
         found = UndoPlan()
     return {
-        "plan": [
-            _planned(plan, after, item, undo_input if place < _WHOLE else shown_input, steps)
-            for place, item in enumerate(found.plan)
-        ],
+        "plan": _shown(plan, after, found, steps),
         "skipped": [
             {
                 "stepId": each.step_id,
@@ -53,6 +51,23 @@ def undo_plan(plan: Plan, state: InstanceState, asked: CancelAsked) -> Object:
         ],
         **({"children": children} if (children := _children(plan, state)) else {}),
     }
+
+
+def _shown(plan: Plan, state: InstanceState, found: UndoPlan, steps: Steps) -> list[JSON]:
+    """The steps to undo, with their inputs as far as these are shown."""
+    shown: list[JSON] = []
+    size = 0
+    for place, item in enumerate(found.plan):
+        if size > MOST_BYTES and not item.is_child:
+            because = f"not shown: those before it have more than {MOST_BYTES:,} bytes"
+            shown.append(_heading(item) | {"input": None, "error": because})
+            continue
+        input_of = undo_input if place < _WHOLE and size <= WHOLE_BYTES else shown_input
+        planned = _planned(plan, state, item, input_of, steps)
+        # Each may have the whole instance in it, which costs nothing before it is sent.
+        size += size_of(planned["input"])
+        shown.append(planned)
+    return shown
 
 
 def _children(plan: Plan, state: InstanceState) -> list[JSON]:
@@ -103,12 +118,8 @@ def _planned(
     item: PlannedUndo,
     input_of: Callable[[Plan, InstanceState, PlannedUndo, Steps], JSON],
     steps: Steps,
-) -> JSON:
-    shown: Object = {
-        "stepId": item.step_id,
-        "compensationFor": item.compensation_for,
-        "iteration": item.iteration,
-    }
+) -> Object:
+    shown = _heading(item)
     if item.is_child:
         return shown | {"input": None}
     if steps.taken > MOST_STEPS:
@@ -120,8 +131,20 @@ def _planned(
         return shown | {"input": None, "error": str(error)}
 
 
+def _heading(item: PlannedUndo) -> Object:
+    return {
+        "stepId": item.step_id,
+        "compensationFor": item.compensation_for,
+        "iteration": item.iteration,
+    }
+
+
 _GRACE = TimerKind.GRACE
 MOST_STEPS = 200_000
 """The most steps of the expressions of all inputs that are shown, beyond the last."""
 _WHOLE = 100
 """So many inputs are shown whole: each may have the state of all steps in it."""
+WHOLE_BYTES = 4_000_000
+"""No further one is shown whole where those before it have more bytes together."""
+MOST_BYTES = 8_000_000
+"""No further one is shown at all."""

@@ -15,6 +15,7 @@ from tenuto.model.graph import Approval, EventWait
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import TimerKey, TimerKind
 from tenuto.model.json import JSON, Object
+from tenuto.model.pauses import between_parts
 from tenuto.model.status import NodeStatus
 
 _MANY = 100
@@ -38,9 +39,10 @@ def state_of(plan: Plan, state: InstanceState) -> Object:
     """`state`: input, variables, every step, and the open steps."""
     # By the plan: of a loop's iterations there may be any number, and each undo asks for this.
     reached = (name for name in plan.nodes if NodeKey(name) in state.nodes)
-    steps: Object = {
-        name: _step(state.nodes[NodeKey(name)]) for name in sorted(reached, key=plan.order_of)
-    }
+    steps: Object = {}
+    for name in sorted(reached, key=plan.order_of):
+        steps[name] = _step(state.nodes[NodeKey(name)])
+        between_parts()
     for name, planned in plan.nodes.items():
         if planned.loop is not None:
             continue  # it exists in the loop's iterations alone

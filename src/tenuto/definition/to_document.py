@@ -13,6 +13,7 @@ from tenuto.definition.transitions import CONDITIONS, ON_ERROR
 from tenuto.model.errors import InvalidDefinition
 from tenuto.model.graph import DEFAULT, Definition, Edge, Node, Options
 from tenuto.model.json import JSON, Object
+from tenuto.model.pauses import between_parts
 
 
 def settings_of(node: Node) -> Object:
@@ -62,6 +63,7 @@ def to_graph_form(definition: Definition) -> Object:
 
 
 def _node(node: Node) -> Object:
+    between_parts()
     config = settings_of(node) | ROUTES.write(node)
     titles = {name: config.pop(name) for name in TITLES.by_name if name in config}
     tag = BY_CONFIG[type(node.config)].tag

@@ -11,6 +11,7 @@ from msgspec import inspect
 
 from tenuto.model.durations import iso
 from tenuto.model.json import JSON
+from tenuto.model.pauses import between_parts
 
 EACH = "*"
 """Stands for the items of a list in a path."""
@@ -42,6 +43,7 @@ def _spelled(value: object) -> JSON:
     if isinstance(value, datetime):
         return iso(value)
     if isinstance(value, dict):
+        between_parts()
         return {name: _spelled(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
         return [_spelled(each) for each in value]

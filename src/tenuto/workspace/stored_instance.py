@@ -6,9 +6,10 @@ A back end says how a state is read, and how a command reaches the engine of the
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
+from typing import TypeVar
 
 from msgspec import UNSET, UnsetType
 
@@ -38,6 +39,7 @@ from tenuto.workspace.commands import Commands, refuse_misfit
 from tenuto.workspace.cursors import read_cursor
 from tenuto.workspace.history import history_view
 from tenuto.workspace.instance_views import instance_view
+from tenuto.workspace.large_instances import of_whole
 from tenuto.workspace.source import Source
 from tenuto.workspace.task_logs import (
     LinesCursor,
@@ -51,6 +53,11 @@ from tenuto.workspace.widgets import cells_of, read_config, shape
 
 _CELLS_AT_ONCE = 5_000
 """Values of a widget that take at most some milliseconds to look up."""
+
+Made = TypeVar("Made")
+
+_MANY_UNDONE = 10
+"""Compensation steps from which on an undo plan is made in a thread."""
 
 
 class StoredInstance(ABC):
@@ -96,7 +103,7 @@ class StoredInstance(ABC):
     async def state(self) -> Object:
         """Its input, variables, steps and open waits."""
         held = await self._held()
-        return state_of(held.plan, held.state)
+        return await self._of_whole(held, lambda: state_of(held.plan, held.state))
 
     async def waits(self) -> list[JSON]:
         """What it waits for, the oldest first: events, and decisions with those who may decide.
@@ -105,7 +112,8 @@ class StoredInstance(ABC):
         last hundred within 24 hours, each with the parts of the condition that were false.
         """
         held = await self._held()
-        return waits_view(held, await self._source.inspector.near_events(held))
+        near = await self._source.inspector.near_events(held)
+        return await self._of_whole(held, lambda: waits_view(held, near))
 
     async def explain(self) -> Object:
         """Why it makes no progress, as a tree of causes; once it has ended, how it ended.
@@ -130,11 +138,16 @@ class StoredInstance(ABC):
         """
         wanted = read_config(widget_type, config)
         held = await self._held()
-        context = context_of(held.plan, held.state)
-        if held.state.status is Status.COMPLETED:
-            context["output"] = output_of(held.plan, held.state)
-        # A path may say where it begins: expressions do. A variable of this name wins.
-        context.setdefault("ctx", dict(context))
+
+        def named() -> Object:
+            context = context_of(held.plan, held.state)
+            if held.state.status is Status.COMPLETED:
+                context["output"] = output_of(held.plan, held.state)
+            # A path may say where it begins: expressions do. A variable of this name wins.
+            context.setdefault("ctx", dict(context))
+            return context
+
+        context = await self._of_whole(held, named)
         made = partial(shape, wanted, self.id, held.state.status, context)
         if cells_of(wanted, context) <= _CELLS_AT_ONCE:
             return made()
@@ -143,11 +156,13 @@ class StoredInstance(ABC):
     async def context(self) -> Object:
         """`{ctx, system}`: the names that expressions see, and values that the engine noted."""
         held = await self._held()
-        return {"ctx": context_of(held.plan, held.state), "system": held.state.system}
+        context = await self._of_whole(held, lambda: context_of(held.plan, held.state))
+        return {"ctx": context, "system": held.state.system}
 
     async def details(self) -> Object:
         """The whole instance as JSON."""
-        return instance_view(await self._held())
+        held = await self._held()
+        return await self._of_whole(held, lambda: instance_view(held))
 
     async def history(self, after: int = 0, *, last: int | None = None) -> list[Object]:
         """Its log after the entry of number `after`, oldest first; at most the `last` entries."""
@@ -210,12 +225,16 @@ class StoredInstance(ABC):
 
         `{plan: [{stepId, compensationFor, iteration, input}], skipped: [{stepId, reason}]}`. Of
         more than a hundred the later ones have no `workflowInput` and `workflowState`: they are the
-        same for all. `children: [{stepId, instanceId}]`, where there are any, run now and undo
-        themselves.
+        same for all. So do those behind 4 MB of inputs, and behind 8 MB none is shown.
+        `children: [{stepId, instanceId}]`, where there are any, run now and undo themselves.
         """
         asked = self._commands.cancel(reason)
         held = await self._held()
-        return undo_plan(held.plan, held.state, asked)
+        # The inputs of a few steps may be large, and their expressions costly.
+        is_large = len(held.plan.undo_steps) > _MANY_UNDONE
+        return await self._of_whole(
+            held, lambda: undo_plan(held.plan, held.state, asked), is_large=is_large
+        )
 
     async def pause(self, reason: str | None = None, until: datetime | None = None) -> Status:
         """Dispatch nothing new, until resumed or until `until`."""
@@ -281,6 +300,11 @@ class StoredInstance(ABC):
         return await self._decide(held, asked)
 
     # -- inner
+
+    async def _of_whole(
+        self, held: Held, work: Callable[[], Made], *, is_large: bool = False
+    ) -> Made:
+        return await of_whole(self._source, held, work, is_large=is_large)
 
     @property
     def _seen(self) -> Parts:

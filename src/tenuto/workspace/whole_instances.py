@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from tenuto.engine.turns.held import Held
 from tenuto.model.errors import TenutoError
@@ -11,6 +12,7 @@ from tenuto.store.pages import cursor_after
 from tenuto.store.parts.instances import InstanceQuery, InstanceRow
 from tenuto.workspace.instance_lists import instance_rows
 from tenuto.workspace.instance_views import instance_view
+from tenuto.workspace.large_instances import of_whole
 from tenuto.workspace.portions import Portions
 from tenuto.workspace.source import Source
 from tenuto.workspace.values import Page, in_groups
@@ -31,7 +33,7 @@ async def whole_page(source: Source, tenant: str, query: InstanceQuery) -> Page[
             if isinstance(held, TenutoError):
                 raise held
             if held is not None and held.tenant == tenant:
-                items.append(_whole(row, held))
+                items.append(await of_whole(source, held, partial(_whole, row, held)))
                 portions.add([held.snapshot_bytes + held.tail_bytes])
         done += len(some)
     if done < len(rows.items):

@@ -28,6 +28,7 @@ from tenuto.core.snapshot import shown as shown_snapshot
 from tenuto.core.view import state_of
 from tenuto.definition import to_graph_form
 from tenuto.engine.tenancy import held_by, stored_id
+from tenuto.engine.turns.held import Held
 from tenuto.model.errors import InvalidInput, Problem
 from tenuto.model.json import JSON, Object
 from tenuto.model.log import LogRow
@@ -35,6 +36,7 @@ from tenuto.model.status import Status
 from tenuto.store.parts.instances import InstanceQuery
 from tenuto.workspace.history import history_view
 from tenuto.workspace.instance_lists import instance_rows, schedules_of
+from tenuto.workspace.large_instances import of_whole
 from tenuto.workspace.portions import Portions, in_portions, size_of_parts
 from tenuto.workspace.whole_instances import whole_page
 
@@ -270,7 +272,7 @@ async def get_snapshot(call: Call[NoQuery]) -> Object:
     engine = call.workspace.engine
     held = await held_by(engine, call.workspace.tenant, call.path["id"])
     id = held.state.id
-    snapshot, seqs = shown_snapshot(held.state)
+    snapshot, seqs = await of_whole(engine, held, lambda: shown_snapshot(held.state))
     rows = await engine.store.instances.entries_at(id, seqs) if seqs else []
     return {
         "instanceId": id,
@@ -297,7 +299,12 @@ async def get_variable(call: Call[NoQuery]) -> VariableView:
 @INSTANCES.get("/{id}/graph", response=GraphView)
 async def get_graph(call: Call[NoQuery]) -> Object:
     """Get an instance's workflow as a graph, with its progress."""
-    held = await held_by(call.workspace.engine, call.workspace.tenant, call.path["id"])
+    engine = call.workspace.engine
+    held = await held_by(engine, call.workspace.tenant, call.path["id"])
+    return await of_whole(engine, held, lambda: _graph(held))
+
+
+def _graph(held: Held) -> Object:
     document = to_graph_form(held.plan.definition)
     steps = state_of(held.plan, held.state)["steps"]
     assert isinstance(steps, dict)

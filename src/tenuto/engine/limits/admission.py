@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from tenuto.core import Plan
 from tenuto.core.deciding import Rejection
 from tenuto.core.slots import key_of, wanted
+from tenuto.engine.events.slices import Slices
 from tenuto.engine.limits.free_slots import FreeSlots
 from tenuto.engine.limits.known_limits import KnownLimits
 from tenuto.engine.limits.queue_bound import QueueBound
@@ -17,7 +18,6 @@ from tenuto.engine.limits.slot_hints import SlotHints
 from tenuto.engine.meters import Histogram
 from tenuto.engine.shared import Shared
 from tenuto.engine.turns.slot_rows import Counted, counted_at_start
-from tenuto.expr import Steps
 from tenuto.model.durations import epoch_ms
 from tenuto.model.errors import Overloaded
 from tenuto.model.inputs import Started
@@ -77,6 +77,8 @@ class Admissions:
         """How many slots this process has granted."""
         self.waits: dict[str, Histogram] = {}
         """How long those had waited, in seconds, by the kind of the limit that was full."""
+        self._slices = Slices(shared.clock, shared.sharing)
+        """In which rules of the queue are evaluated."""
         self._begun = Counter[str]()
         """Starts that take their slots with their turns: how many of each limit."""
         self._paced = (shared.clock.ticks(), 0)
@@ -106,7 +108,7 @@ class Admissions:
         if bound is None:
             yield
             return
-        counted = self._counted(plan, started, tenant)
+        counted = await self._counted(plan, started, tenant)
         if counted is not None and self._free.has_room(counted, beside=self._begun):
             # It takes its slot with its turn. Those that do so at the same time count as if they
             # had taken theirs.
@@ -124,7 +126,7 @@ class Admissions:
         own = plan.definition.options.concurrency
         if own is None or own.on_full != "reject":
             return
-        value = key_of(plan, "concurrency", own.key, started.input, Steps())
+        value = key_of(plan, "concurrency", own.key, started.input, self._slices.of(tenant).steps)
         if isinstance(value, Rejection):
             return  # the decision refuses it
         key = own_key(tenant, started.definition_id, value)
@@ -134,10 +136,15 @@ class Admissions:
             error.retry_after = self.seconds_for(1)
             raise error
 
-    def _counted(self, plan: Plan, started: Started, tenant: str) -> Counted | None:
-        """The limits that a start counts for; None: it waits for more than room under them."""
+    async def _counted(self, plan: Plan, started: Started, tenant: str) -> Counted | None:
+        """The limits that a start counts for; None: it waits for more than room under them.
+
+        Starts of a batch come together, and the rules of each may take some ten milliseconds.
+        """
+        slices = self._slices.of(tenant)
+        await slices.turn()
         policies = Policies(slots=self._limits.rules(tenant))
-        request = wanted(plan, policies, started, Steps())
+        request = wanted(plan, policies, started, slices.steps)
         if not isinstance(request, SlotRequest) or request.is_held_up:
             return None
         return counted_at_start(tenant, started, request)

@@ -15,12 +15,11 @@ from typing import NamedTuple
 
 from tenuto.core.queue_rules import Judged, matches
 from tenuto.core.slots import slot_of
-from tenuto.engine.events.slices import STEPS
+from tenuto.engine.events.slices import Slices
 from tenuto.engine.limits.known_limits import KnownLimits
 from tenuto.engine.shared import Shared
 from tenuto.engine.turns.held import Held
 from tenuto.engine.turns.turns import Turns
-from tenuto.expr import Steps
 from tenuto.store.parts.rule_progress import UnappliedRule
 from tenuto.store.parts.slot_rows import QueueRuleRow
 
@@ -70,6 +69,7 @@ class RuleApplication:
         """Rules of others that were not applied at the last look."""
         self._own: set[tuple[str, str]] = set()
         """Rules that this process saves and applies at the moment."""
+        self._slices = Slices(shared.clock, shared.sharing)
         limits.heard.append(self._hint.set)
 
     def start(self) -> None:
@@ -152,14 +152,12 @@ class RuleApplication:
     async def matching(self, when: str, ids: Sequence[str]) -> dict[str, bool]:
         """Which of these instances match an expression, without those that cannot be read."""
         loaded = await self._turns.loader.load(ids, is_shown=True) if ids else {}
-        steps = Steps()
         found: dict[str, bool] = {}
         for id in ids:
             if isinstance(held := loaded.get(id), Held):
-                found[id] = matches(when, _judged(held), steps)
-            if steps.taken >= STEPS:
-                steps.taken = 0
-                await self._shared.clock.sleep(0)
+                slices = self._slices.of(held.tenant)
+                await slices.turn()
+                found[id] = matches(when, _judged(held), slices.steps)
         return found
 
     async def _matching(

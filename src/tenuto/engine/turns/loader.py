@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
@@ -12,6 +13,7 @@ from tenuto.engine.batcher import Batcher
 from tenuto.engine.definitions.plans import Plans
 from tenuto.engine.turns.draft import size_of_rows
 from tenuto.engine.turns.held import Held
+from tenuto.engine.turns.long_folds import LongFolds
 from tenuto.engine.turns.note import LOADING, DecisionStopped
 from tenuto.engine.turns.quarantine import Quarantine
 from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
@@ -27,19 +29,33 @@ _MOST_KEPT: Final = 4
 """How many of these."""
 _HEAVY: Final = 10_000
 """Parts of a state from which on it is not kept."""
+_PART_ROWS: Final = 100
+"""So many entries are folded between two pauses: some milliseconds."""
+_PART_BYTES: Final = 200_000
+"""Fewer, where they are larger than that together."""
 _NOTHING: Mapping[str, InstanceState] = MappingProxyType({})
 
 
 class Loader:
     """Rebuilds instances from their logs."""
 
-    def __init__(self, store: Store, plans: Plans, quarantine: Quarantine | None = None) -> None:
-        """Without `quarantine` it is for a process that only reads."""
+    def __init__(
+        self,
+        store: Store,
+        plans: Plans,
+        quarantine: Quarantine | None = None,
+        folds: LongFolds[Held | TenutoError] | None = None,
+    ) -> None:
+        """Without `quarantine` it is for a process that only reads.
+
+        `folds`: for a process with others at work, in which a long log must not keep the loop.
+        """
         self.process_id: str | None = None
         """The id of the owner of own instances; None for read-only use."""
         self._store = store
         self._plans = plans
         self._quarantine = quarantine
+        self._folds = folds
         self._together = Batcher(self._load_in_order)
         self._looked_at: dict[str, InstanceState] = {}
         """Long logs that were folded to be shown, the latest last: pages are made of many looks."""
@@ -47,6 +63,9 @@ class Loader:
     async def look_at(self, instance_id: str) -> Held:
         """The current state of one instance; NotFound, or the reason why it cannot be read."""
         found = await self._together.ask(instance_id)
+        if isinstance(found, asyncio.Task):
+            # Another may wait for the same one.
+            found = await asyncio.shield(found)
         if found is None:
             raise NotFound(f"there is no instance {instance_id}")
         if not isinstance(found, Held):
@@ -65,46 +84,82 @@ class Loader:
         From a `known` state that was durable once, only the log since then is folded. One that is
         quarantined can be loaded to be shown, and not to be worked for.
         """
+        stored = await self._stored(instance_ids, known)
+        loaded: dict[str, Held | TenutoError] = {}
+        for instance_id, instance in stored.items():
+            found = await self._read(instance, known.get(instance_id), is_shown=is_shown)
+            if isinstance(found, StoreUnavailable):
+                raise found
+            loaded[instance_id] = found
+        return loaded
+
+    async def _stored(
+        self, instance_ids: Sequence[str], known: Mapping[str, InstanceState]
+    ) -> dict[str, StoredInstance]:
+        """What the store has, with all of it where the log does not go on from what is known."""
         versions = {instance_id: state.version for instance_id, state in known.items()}
         stored = await self._store.turns.load(instance_ids, versions)
         gone_back = [id for id in stored if id in known and not _goes_on(stored[id], known[id])]
         if gone_back:
-            known = {id: state for id, state in known.items() if id not in gone_back}
             stored |= await self._store.turns.load(gone_back)
-        loaded: dict[str, Held | TenutoError] = {}
-        for instance_id, instance in stored.items():
-            try:
-                self._refuse_quarantined(instance_id, is_shown=is_shown)
-                loaded[instance_id] = await self._held(instance, known.get(instance_id))
-            except StoreUnavailable:
-                raise
-            except TenutoError as error:
-                loaded[instance_id] = error
-            except UnknownEntry as error:
-                message = f"instance {instance_id} was written by a newer program: {error}"
-                loaded[instance_id] = TenutoError(message, code="TEN-4005")
-        return loaded
+        return stored
 
-    async def _load_in_order(self, ids: Sequence[str]) -> list[Held | TenutoError | None]:
+    async def _read(
+        self, instance: StoredInstance, known: InstanceState | None, *, is_shown: bool
+    ) -> Held | TenutoError:
+        if known is not None and not _goes_on(instance, known):
+            known = None
+        id = instance.row.id
+        try:
+            self._refuse_quarantined(id, is_shown=is_shown)
+            return await self._held(instance, known, is_shown=is_shown)
+        except TenutoError as error:
+            return error
+        except UnknownEntry as error:
+            message = f"instance {id} was written by a newer program: {error}"
+            return TenutoError(message, code="TEN-4005")
+
+    async def _load_in_order(
+        self, ids: Sequence[str]
+    ) -> list[asyncio.Task[Held | TenutoError] | Held | TenutoError | None]:
         kept = {id: self._looked_at[id] for id in ids if id in self._looked_at}
-        loaded = await self.load(list(dict.fromkeys(ids)), kept, is_shown=True)
-        for id, found in loaded.items():
-            self._looked_at.pop(id, None)
-            if not isinstance(found, Held) or found.tail_entries < _LONG:
+        stored = await self._stored(list(dict.fromkeys(ids)), kept)
+        loaded: dict[str, asyncio.Task[Held | TenutoError] | Held | TenutoError] = {}
+        for id, instance in stored.items():
+            known = kept.get(id)
+            if self._folds is None or not _is_long(instance):
+                loaded[id] = await self._looked(instance, known)
                 continue
-            if found.state.weight < _HEAVY:
-                self._looked_at[id] = found.state
-        while len(self._looked_at) > _MOST_KEPT:
-            del self._looked_at[next(iter(self._looked_at))]
+            # Looks at other instances, of which the next query tells, do not wait for it.
+            reading = self._looked(instance, known)
+            loaded[id] = self._folds.begin(instance.row.tenant, id, _end_of(instance), reading)
         return [loaded.get(id) for id in ids]
 
-    async def _held(self, stored: StoredInstance, known: InstanceState | None) -> Held:
+    async def _looked(
+        self, instance: StoredInstance, known: InstanceState | None
+    ) -> Held | TenutoError:
+        """An instance that is shown; a long log is kept folded for the next look."""
+        id = instance.row.id
+        found = await self._read(instance, known, is_shown=True)
+        self._looked_at.pop(id, None)
+        if isinstance(found, StoreUnavailable):
+            raise found
+        if isinstance(found, Held) and found.tail_entries >= _LONG:
+            if found.state.weight < _HEAVY:
+                self._looked_at[id] = found.state
+            while len(self._looked_at) > _MOST_KEPT:
+                del self._looked_at[next(iter(self._looked_at))]
+        return found
+
+    async def _held(
+        self, stored: StoredInstance, known: InstanceState | None, *, is_shown: bool
+    ) -> Held:
         row = stored.row
         if stored.unreadable is not None:
             raise stored.unreadable
         deployed = await self._plans.get(row.tenant, row.definition_id, row.definition_version)
         plan = deployed.plan
-        state = await self._state(plan, stored, known)
+        state = await self._state(plan, stored, known, is_shown=is_shown)
         held = Held(state, plan, row.tenant)
         held.is_sealed = plan.encrypts or stored.is_sealed
         # The row may lag behind where a running instance was when its process died.
@@ -121,26 +176,37 @@ class Loader:
         return held
 
     async def _state(
-        self, plan: Plan, stored: StoredInstance, known: InstanceState | None
+        self, plan: Plan, stored: StoredInstance, known: InstanceState | None, *, is_shown: bool
     ) -> InstanceState:
+        rows: Sequence[LogRow] = stored.tail
         if known is not None and known.version >= stored.state_version:
-            new = [row for row in stored.tail if row.seq > known.version]
-            return self._folded(plan, known, new)
-        state = blank(stored.row.id)
-        if stored.state is not None:
-            seqs = references(stored.state)
-            rows = await self._store.instances.entries_at(stored.row.id, seqs) if seqs else []
-            state = decode(stored.state, {row.seq: from_row(row) for row in rows})
-        return self._folded(plan, state, stored.tail)
+            rows = [row for row in stored.tail if row.seq > known.version]
+            state = known
+        else:
+            state = blank(stored.row.id)
+            if stored.state is not None:
+                seqs = references(stored.state)
+                large = await self._store.instances.entries_at(stored.row.id, seqs) if seqs else []
+                state = decode(stored.state, {row.seq: from_row(row) for row in large})
+        folds = self._folds
+        began = 0.0 if folds is None else folds.now()
+        for part in _parts(rows):
+            state = self._fold(plan, state, part)
+            if folds is not None and len(part) < len(rows):
+                tenant = stored.row.tenant if is_shown else None
+                began = await folds.pause(began, tenant)
+        if self._quarantine is not None and self._quarantine.suspects:
+            self._quarantine.survived(state.id, LOADING)
+        return state
 
-    def _folded(self, plan: Plan, state: InstanceState, rows: Iterable[LogRow]) -> InstanceState:
+    def _fold(self, plan: Plan, state: InstanceState, rows: Sequence[LogRow]) -> InstanceState:
         """The state after more entries of its log, under the eye of the watchdog."""
         quarantine = self._quarantine
         if quarantine is None:
             return fold_all(plan, state, map(from_row, rows))
         quarantine.note.on(state.id, LOADING)
         try:
-            folded = fold_all(plan, state, map(from_row, rows))
+            return fold_all(plan, state, map(from_row, rows))
         except (UnknownEntry, TenutoError):
             raise
         except (DecisionStopped, Exception) as error:
@@ -149,9 +215,6 @@ class Loader:
             raise quarantine.refusal(state.id) from error
         finally:
             quarantine.note.off()
-        if quarantine.suspects:
-            quarantine.survived(state.id, LOADING)
-        return folded
 
     def _refuse_quarantined(self, instance_id: str, *, is_shown: bool) -> None:
         """Conflict for one that must not be worked for; one that can be folded may be shown."""
@@ -159,6 +222,33 @@ class Loader:
             return
         if not is_shown or self._quarantine.held[instance_id].place == LOADING:
             raise self._quarantine.refusal(instance_id)
+
+
+def _parts(rows: Sequence[LogRow]) -> Iterator[Sequence[LogRow]]:
+    """The rows in parts of some milliseconds each; at least one part, which may be empty."""
+    if len(rows) <= _PART_ROWS and size_of_rows(rows) <= _PART_BYTES:
+        yield rows
+        return
+    part: list[LogRow] = []
+    size = 0
+    for row in rows:
+        part.append(row)
+        size += size_of_rows((row,))
+        if len(part) >= _PART_ROWS or size >= _PART_BYTES:
+            yield part
+            part, size = [], 0
+    if part:
+        yield part
+
+
+def _is_long(stored: StoredInstance) -> bool:
+    """Whether a log is folded in many parts."""
+    return len(stored.tail) >= _LONG or size_of_rows(stored.tail) >= 10 * _PART_BYTES
+
+
+def _end_of(stored: StoredInstance) -> int:
+    """The version that its log leads to."""
+    return stored.tail[-1].seq if stored.tail else stored.state_version
 
 
 def _goes_on(stored: StoredInstance, known: InstanceState) -> bool:

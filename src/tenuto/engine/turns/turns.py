@@ -19,6 +19,7 @@ from tenuto.engine.turns.held import Cache, Held
 from tenuto.engine.turns.intake import Intake
 from tenuto.engine.turns.lane import Lane
 from tenuto.engine.turns.loader import Loader
+from tenuto.engine.turns.long_folds import LongFolds
 from tenuto.engine.turns.note import EFFECTS, DecisionStopped
 from tenuto.engine.turns.quarantine import Quarantine
 from tenuto.engine.turns.requests import Answer, EventRequest, Matter, Request, StartFacts
@@ -57,7 +58,8 @@ class Turns:
         """The id under which this process owns instances."""
         store = shared.store
         self.quarantine = quarantine
-        self.loader = Loader(store, definitions.plans, quarantine)
+        folds: LongFolds[Held | TenutoError] = LongFolds(shared.clock, shared.sharing)
+        self.loader = Loader(store, definitions.plans, quarantine, folds)
         self.meter = TurnMeter()
         self.free = FreeSlots(definitions.limits)
         self._core = Core(decide, definitions.policies.of, quarantine, self.free)

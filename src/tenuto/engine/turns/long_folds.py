@@ -1,0 +1,90 @@
+"""Folds long logs for those who look at instances: in parts, one log of a tenant at a time.
+
+A log may have tens of thousands of entries, and each look at its instance folds all of them where
+the state is too heavy to be kept. Meanwhile the loop goes on, and while other tenants are at work
+looks rest as other large work does. Turns do not rest: other instances of their lane wait for them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Coroutine
+from typing import Generic, TypeVar
+from weakref import WeakValueDictionary
+
+from tenuto.engine.turns.sharing import Sharing
+from tenuto.model.errors import Overloaded
+from tenuto.ports import Clock
+
+Found = TypeVar("Found")
+
+_MOST_WAITING = 20
+"""The most long logs of a tenant that are folded or wait for it: their rows are in memory."""
+_LONGEST_REST = 0.02
+
+
+class LongFolds(Generic[Found]):
+    """One for all lanes of a process."""
+
+    def __init__(self, clock: Clock, sharing: Sharing) -> None:
+        self._clock = clock
+        self._sharing = sharing
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._counts: Counter[str] = Counter()
+        self._under_way: dict[tuple[str, int], asyncio.Task[Found]] = {}
+
+    def begin(
+        self, tenant: str, id: str, version: int, folding: Coroutine[None, None, Found]
+    ) -> asyncio.Task[Found]:
+        """Fold the log of an instance up to a version, or join in where that is done already.
+
+        Overloaded, when it is awaited, where its tenant has too many.
+        """
+        place = id, version
+        if (known := self._under_way.get(place)) is not None:
+            folding.close()
+            return known
+        task = asyncio.ensure_future(self._in_turn(tenant, folding))
+        self._under_way[place] = task
+
+        def ended(ended: asyncio.Task[Found]) -> None:
+            del self._under_way[place]
+            if not ended.cancelled():
+                # Or its error is reported where nobody waited for it any more.
+                _ = ended.exception()
+
+        task.add_done_callback(ended)
+        return task
+
+    def now(self) -> float:
+        """When a first part begins."""
+        return self._clock.ticks()
+
+    async def pause(self, began: float, tenant: str | None) -> float:
+        """Let others go on after a part that began then; returns when the next one begins.
+
+        `tenant`: the one that looks; None where a turn waits, which does not rest.
+        """
+        rest = 0.0
+        if tenant is not None:
+            took = self._clock.ticks() - began
+            rest = self._sharing.rest_after(took, tenant, _LONGEST_REST, is_in_loop=True)
+        await self._clock.sleep(rest)
+        return self._clock.ticks()
+
+    async def _in_turn(self, tenant: str, folding: Coroutine[None, None, Found]) -> Found:
+        if self._counts[tenant] >= _MOST_WAITING:
+            folding.close()
+            raise Overloaded("too many instances with long logs are being read")
+        self._counts[tenant] += 1
+        lock = self._locks.setdefault(tenant, asyncio.Lock())
+        try:
+            async with lock:
+                return await folding
+        finally:
+            # Where this was cancelled before its turn.
+            folding.close()
+            self._counts[tenant] -= 1
+            if not self._counts[tenant]:
+                del self._counts[tenant]

@@ -1,0 +1,170 @@
+"""Tests that long logs are folded, and large instances shown, while the loop goes on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any
+
+import pytest
+
+from tenuto import Tenuto
+from tenuto.core.fold import fold_all
+from tenuto.core.plan import Plan
+from tenuto.core.state import InstanceState
+from tenuto.engine.turns import loader, long_folds
+from tenuto.engine.turns.long_folds import LongFolds
+from tenuto.engine.turns.sharing import Sharing
+from tenuto.model.entries import Entry
+from tenuto.model.errors import Overloaded
+from tenuto.model.json import Object
+from tests.access.hand_clock import HandClock
+from tests.engine.situations import at_rest, beside_another
+from tests.engine.test_costly_matching import turns_of_the_loop
+
+pytestmark = pytest.mark.asyncio
+
+STEPS = 1_500
+
+
+def chain(count: int, id: str = "big") -> Object:
+    steps: list[Any] = [
+        {
+            "stepId": f"s{n}",
+            "type": "SET",
+            "values": {"x": n},
+            "transitions": {"default": f"s{n + 1}"},
+        }
+        for n in range(count)
+    ]
+    return {
+        "id": id,
+        "steps": [*steps, {"stepId": f"s{count}", "type": "EVENT_WAIT", "eventPattern": "never"}],
+    }
+
+
+async def waiting(app: Tenuto, definition: Object) -> str:
+    """An instance that has come to its last step."""
+    await app.deploy(definition)
+    handle = await app.start(str(definition["id"]), {})
+    await at_rest(app)
+    return handle.id
+
+
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loader, "_PART_ROWS", 10)
+    monkeypatch.setattr(loader, "_LONG", 400)
+    monkeypatch.setattr(loader, "_HEAVY", 100)
+
+
+async def test_the_loop_goes_on_while_a_long_log_is_folded() -> None:
+    async with Tenuto() as app:
+        id = await waiting(app, chain(STEPS))
+        looking = asyncio.ensure_future(app.engine.loader.look_at(id))
+        turns = await turns_of_the_loop(looking)
+        held = await looking
+        assert held.tail_entries > loader._LONG
+        assert turns > held.tail_entries // loader._PART_ROWS
+
+
+async def test_looks_at_others_do_not_wait_for_a_long_log() -> None:
+    async with Tenuto() as app:
+        id = await waiting(app, chain(STEPS))
+        other = await waiting(app, chain(1, "small"))
+        looking = asyncio.ensure_future(app.engine.loader.look_at(id))
+        await asyncio.sleep(0)
+        assert (await app.engine.loader.look_at(other)).state.id == other
+        assert not looking.done()
+        assert (await looking).state.id == id
+
+
+async def test_looks_at_the_same_time_fold_a_long_log_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    folded = 0
+
+    def counted(plan: Plan, state: InstanceState, entries: Iterable[Entry]) -> InstanceState:
+        nonlocal folded
+        taken = list(entries)
+        folded += len(taken)
+        return fold_all(plan, state, taken)
+
+    async with Tenuto() as app:
+        id = await waiting(app, chain(STEPS))
+        monkeypatch.setattr(loader, "fold_all", counted)
+        one = asyncio.ensure_future(app.engine.loader.look_at(id))
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert folded > 0
+        two = await app.engine.loader.look_at(id)
+        assert await one is two
+        assert folded == two.tail_entries
+
+
+async def test_logs_of_a_tenant_wait_for_each_other_and_too_many_are_refused() -> None:
+    folds: LongFolds[int] = LongFolds(HandClock(), Sharing())
+    gate, begun = asyncio.Event(), list[int]()
+
+    async def folding(number: int) -> int:
+        begun.append(number)
+        await gate.wait()
+        return number
+
+    most = long_folds._MOST_WAITING
+    tasks = [folds.begin("a", f"{n}", 1, folding(n)) for n in range(most + 1)]
+    beside = folds.begin("b", "beside", 1, folding(-1))
+    with pytest.raises(Overloaded):
+        await tasks.pop()
+    await asyncio.sleep(0)
+    assert sorted(begun) == [-1, 0]
+    gate.set()
+    assert await asyncio.gather(*tasks, beside) == [*range(most), -1]
+    assert await folds.begin("a", "later", 1, folding(7)) == 7
+
+
+@pytest.mark.parametrize(("tenant", "rest"), [("a", 0.003), (None, 0)])
+async def test_looks_rest_beside_another_tenant_and_turns_do_not(
+    tenant: str | None, rest: float
+) -> None:
+    slept: list[float] = []
+
+    class Clock(HandClock):
+        async def sleep(self, seconds: float) -> None:
+            slept.append(round(seconds, 6))
+
+    clock = Clock()
+    folds: LongFolds[int] = LongFolds(clock, beside_another())
+    began = folds.now()
+    clock.move(0.001)
+    assert await folds.pause(began, tenant) == folds.now()
+    assert slept == [rest]
+
+
+VIEWS: dict[str, Callable[[Tenuto, str], Awaitable[object]]] = {
+    "details": lambda app, id: app.at(id).details(),
+    "state": lambda app, id: app.at(id).state(),
+    "context": lambda app, id: app.at(id).context(),
+    "waits": lambda app, id: app.at(id).waits(),
+    "undo plan": lambda app, id: app.at(id).undo_plan(),
+    "widget": lambda app, id: app.at(id).widget("number", {"path": "x"}),
+}
+
+
+@pytest.mark.parametrize("view", VIEWS)
+async def test_views_of_large_instances_are_made_aside(
+    monkeypatch: pytest.MonkeyPatch, view: str
+) -> None:
+    tenants: list[str] = []
+    async with Tenuto() as app:
+        large, small = await waiting(app, chain(600)), await waiting(app, chain(1, "small"))
+        values = app.engine.plans.values
+        aside = values.aside
+
+        async def noted(work: Callable[[], object], *, tenant: str = "") -> object:
+            tenants.append(tenant)
+            return await aside(work, tenant=tenant)
+
+        monkeypatch.setattr(values, "aside", noted)
+        assert await VIEWS[view](app, small)
+        assert tenants == []
+        assert await VIEWS[view](app, large)
+        assert tenants == ["default"]
