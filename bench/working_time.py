@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from bench.report import Report
 from tenuto.calendars import add, parse_working_duration
 from tenuto.calendars.documents import read_calendar
-from tenuto.calendars.year_table import year_table
+from tenuto.calendars.year_table import forget_years
 from tenuto.model.json import Object
 from tenuto.schedules import due
 from tenuto.schedules.documents import read_schedule
@@ -34,7 +34,7 @@ def working_time(report: Report) -> None:
     days, hours = parse_working_duration("P250D"), parse_working_duration("PT2000H")
 
     def first() -> None:
-        year_table.cache_clear()
+        forget_years()
         add(calendar, NOW, days)
 
     report.add(FIRST, _best(first))

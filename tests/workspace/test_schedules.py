@@ -349,8 +349,8 @@ async def test_a_backfill_of_a_range_that_is_too_long_to_count_is_refused(
         f"{hour:02}:{half:02}-{hour:02}:{half + 29:02}" for hour in range(24) for half in (0, 30)
     ]
     days = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-    extra = {"date": "2026-12-31", "hours": ["00:00-24:00"]}
-    week = dict.fromkeys(days, halves)
+    extra: JSON = {"date": "2026-12-31", "hours": ["00:00-24:00"]}
+    week: JSON = {day: [*halves] for day in days}
     workspace = place.workspace
     await workspace.calendars.save({**BERLIN, "id": "halves", "week": week, "dates": [extra]})
     hourly = {**DAILY, "id": "hourly", "cron": "29,59 * * * *", "calendar": "halves"}

@@ -181,6 +181,11 @@ def kept_days() -> int:
     return _KEPT.days
 
 
+def forget_years() -> None:
+    """Keep nothing of any calendar, as before its first use."""
+    _KEPT.clear()
+
+
 class _Years:
     """What is known of a calendar's years."""
 
@@ -208,6 +213,11 @@ class _Kept:
             else:
                 self._calendars.move_to_end(calendar)
             return found
+
+    def clear(self) -> None:
+        with self._lock:
+            self._calendars.clear()
+            self.days = 0
 
     def grow(self, calendar: WorkingCalendar, years: _Years, days: int) -> None:
         """More of a calendar is kept; those that were used longest ago are given up for it."""
