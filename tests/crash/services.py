@@ -46,6 +46,8 @@ STEPS: Object = {
 }
 FOREVER: Object = {"id": "forever", "steps": [{"stepId": "a", "type": "TASK", "taskId": "forever"}]}
 ROOT = Path(__file__).parents[2]
+SOURCES = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
+"""Of this checkout, whichever one is installed."""
 _PAUSE = 0.05
 
 
@@ -86,7 +88,7 @@ class Service:
             options: dict[str, Any] = {
                 "cwd": self._folder,
                 "stderr": said,
-                "env": {**os.environ, "TENUTO_STORE": self._store, "PYTHONPATH": str(ROOT)},
+                "env": {**os.environ, "TENUTO_STORE": self._store, "PYTHONPATH": SOURCES},
             }
             if self._is_loaded:
                 self._process = ForkedCommand(words, module=self.program, **options)
