@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 
-import { FAILURES_BEFORE_POLLING, HEARTBEAT_MS, Live, POLL_MS, type LiveState, type Socket, type Update } from "./live";
+import { FAILURES_BEFORE_POLLING, HEARTBEAT_MS, JOIN_AGAIN_MS, Live, OPEN_MS, POLL_MS, type LiveState, type Socket, type Update } from "./live";
 
 /** A socket whose other end is the test. */
 class FakeSocket implements Socket {
@@ -187,6 +187,17 @@ describe("a broken connection", () => {
     expect(told.resyncs).toBe(2);
   });
 
+  test("that never opens is given up, and opened anew", () => {
+    world.live.start();
+    world.pass(OPEN_MS);
+    expect(world.sockets[0]?.isClosed).toBe(true);
+    world.pass(1_000);
+    expect(world.sockets).toHaveLength(2);
+    world.socket.onopen?.();
+    world.pass(OPEN_MS);
+    expect([world.sockets.length, world.state]).toEqual([2, "live"]);
+  });
+
   test("waits longer each time, and not for ever", () => {
     world.live.start();
     const waits: number[] = [];
@@ -218,6 +229,19 @@ test("an instance that cannot be shown is said to its watcher alone", () => {
   world.socket.onopen?.();
   world.socket.says({ event: "error", instanceID: "i1", code: "TEN-2041", message: "no such instance" });
   expect(told.refusals).toEqual(["TEN-2041"]);
+});
+
+test("an instance that could not be shown is joined again, while it is watched", () => {
+  world.live.start();
+  const { stop } = world.watch(3);
+  world.socket.onopen?.();
+  world.socket.says({ event: "error", instanceID: "i1", code: "TEN-4000", message: "the store is away" });
+  world.pass(JOIN_AGAIN_MS);
+  expect(world.socket.joins).toMatchObject([{ since: 3 }, { since: 3 }]);
+  world.socket.says({ event: "error", instanceID: "i1", code: "TEN-4000", message: "the store is away" });
+  stop();
+  world.pass(JOIN_AGAIN_MS);
+  expect(world.socket.joins).toHaveLength(2);
 });
 
 test("the last watcher that goes leaves the instance", () => {

@@ -75,6 +75,10 @@ export interface LiveWorld {
 
 export const HEARTBEAT_MS = 15_000;
 export const POLL_MS = 3_000;
+/** A connection that is not open after so long never will be, such as through a proxy that drops it. */
+export const OPEN_MS = 10_000;
+/** A join that was refused may succeed so much later, such as where the store was away. */
+export const JOIN_AGAIN_MS = 15_000;
 const FIRST_BACK_OFF_MS = 250;
 const MOST_BACK_OFF_MS = 15_000;
 /** After so many failures in a row the page says that it polls. */
@@ -98,6 +102,7 @@ export class Live {
   private pingedAt: number | null = null;
   private cancelRetry: (() => void) | null = null;
   private cancelBeat: (() => void) | null = null;
+  private cancelOpening: (() => void) | null = null;
   private cancelPoll: (() => void) | null = null;
 
   constructor(world: LiveWorld) {
@@ -175,10 +180,15 @@ export class Live {
     socket.onopen = () => this.opened();
     socket.onmessage = ({ data }) => this.take(data);
     socket.onclose = ({ code }) => this.closed(code, key);
+    this.cancelOpening = this.world.after(OPEN_MS, () => {
+      this.forget();
+      this.failed("The socket was not opened in time.");
+    });
   }
 
   private opened(): void {
     this.isOpen = true;
+    this.cancelOpening?.();
     this.failures = 0;
     this.stopPolling();
     this.world.onState({ kind: "live", roundTripMs: null });
@@ -220,6 +230,8 @@ export class Live {
     this.pingedAt = null;
     this.cancelBeat?.();
     this.cancelBeat = null;
+    this.cancelOpening?.();
+    this.cancelOpening = null;
     const socket = this.socket;
     this.socket = null;
     if (socket === null) return;
@@ -325,8 +337,13 @@ export class Live {
   }
 
   private refused(said: Said): void {
-    const known = said.instanceID === undefined ? undefined : this.watched.get(said.instanceID);
+    const id = said.instanceID ?? "";
+    const known = this.watched.get(id);
     if (known === undefined) return;
+    const { socket } = this;
+    this.world.after(JOIN_AGAIN_MS, () => {
+      if (this.socket === socket && this.watched.get(id) === known) this.join(id);
+    });
     for (const watcher of [...known.watchers]) watcher.onRefused?.(said.code ?? "", said.message ?? "");
   }
 }

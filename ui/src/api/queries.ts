@@ -26,6 +26,8 @@ export const TOLD_REFRESH_MS = 30_000;
 /** A list that was read further is long, and each of its pages would be read again. */
 const MOST_REFRESHED_PAGES = 3;
 const MOST_ATTEMPTS = 3;
+/** What could not be read for a reason that may pass is read again so much later. */
+export const READ_AGAIN_MS = 5_000;
 
 export function makeQueryClient(): QueryClient {
   return new QueryClient({
@@ -35,6 +37,8 @@ export function makeQueryClient(): QueryClient {
         // A refusal stays one; only what may pass is tried again.
         retry: (count, error) => error instanceof ApiProblem && error.isTransient && count < MOST_ATTEMPTS,
         retryDelay: (count, error) => (error.retryAfter ?? 0) * 1_000 || Math.min(500 * 2 ** count, 8_000),
+        // A page that nothing happens to would show what was, for as long as it is open.
+        refetchInterval: ({ state }) => state.status === "error" && state.error?.isTransient === true && READ_AGAIN_MS,
         // "Offline" of a browser says nothing about a service on the same machine.
         networkMode: "always",
       },

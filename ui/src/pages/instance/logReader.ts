@@ -1,4 +1,5 @@
-import { send } from "../../api/queries";
+import { ApiProblem } from "../../api/problem";
+import { READ_AGAIN_MS, send } from "../../api/queries";
 import type { Json } from "../../core/json";
 import type { LogEntry } from "../../core/log";
 import { makeStore, type Store } from "../../state/store";
@@ -29,6 +30,7 @@ export class LogReader {
   private isClosed = false;
   private isBusy = false;
   private wantsNewer = false;
+  private again: ReturnType<typeof setTimeout> | null = null;
 
   constructor(id: string) {
     this.id = id;
@@ -36,6 +38,7 @@ export class LogReader {
 
   close(): void {
     this.isClosed = true;
+    this.forgetAgain();
   }
 
   /** What has been written since: called whenever something happened. */
@@ -57,6 +60,7 @@ export class LogReader {
   private async work(wish?: "older"): Promise<void> {
     if (this.isBusy || this.isClosed) return;
     this.isBusy = true;
+    this.forgetAgain();
     this.change({ isReading: true });
     try {
       let wantsOlder = wish === "older";
@@ -79,10 +83,22 @@ export class LogReader {
       this.change({ error: null });
     } catch (error) {
       this.change({ error, isReadingAll: false });
+      if (error instanceof ApiProblem && error.isTransient) this.readAgain(error);
     } finally {
       this.isBusy = false;
       this.change({ isReading: false });
     }
+  }
+
+  /** Nothing else may happen to the instance that would be a reason to read. */
+  private readAgain({ retryAfter }: ApiProblem): void {
+    if (this.isClosed) return;
+    this.again = setTimeout(() => this.newer(), (retryAfter ?? 0) * 1_000 || READ_AGAIN_MS);
+  }
+
+  private forgetAgain(): void {
+    if (this.again !== null) clearTimeout(this.again);
+    this.again = null;
   }
 
   private canReadOlder(): boolean {

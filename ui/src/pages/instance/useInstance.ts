@@ -3,7 +3,7 @@ import { useEffect, useMemo, useRef } from "react";
 
 import { useWatch } from "../../api/liveHooks";
 import type { ApiProblem } from "../../api/problem";
-import { read } from "../../api/queries";
+import { read, READ_AGAIN_MS, TOLD_REFRESH_MS } from "../../api/queries";
 import { explanationOf, type Explanation } from "../../core/explain";
 import { FINAL, type InstanceState } from "../../core/state";
 import { graphOf, type CompensationLink } from "../../core/graph";
@@ -14,7 +14,7 @@ import { LogReader, type ReadLog } from "./logReader";
 import { snapshotOf } from "./model/snapshot";
 import { isTestRun } from "./model/testRuns";
 import { waitsOf, type OpenWait } from "./model/waits";
-import { isWhole } from "./model/window";
+import { isWhole, lastOf } from "./model/window";
 
 /** How often at most an instance that moves is read again. */
 const REFRESH_MS = 250;
@@ -47,7 +47,14 @@ export type Loaded = { data: InstanceData; error: ApiProblem | null } | { data: 
 export function useInstance(id: string, at: number | null): Loaded & { retry: () => void } {
   const queries = useQueryClient();
   const path = { path: { id } };
-  const instance = useQuery(read("/api/v1/instances/{id}", path));
+  const instance = useQuery({
+    ...read("/api/v1/instances/{id}", path),
+    // What a socket tells is a hint: the record is read now and then all the same.
+    refetchInterval: ({ state }) => {
+      if (state.status === "error") return state.error?.isTransient === true && READ_AGAIN_MS;
+      return !FINAL.has(state.data?.status ?? "") && TOLD_REFRESH_MS;
+    },
+  });
   // The structure does not change with the instance: it is read once.
   const graph = useQuery({ ...read("/api/v1/instances/{id}/graph", path), staleTime: Infinity });
   const version = instance.data?.definitionVersion;
@@ -85,7 +92,12 @@ export function useInstance(id: string, at: number | null): Loaded & { retry: ()
     }, SNAPSHOT_MS);
   };
   useEffect(() => () => Object.values(timers.current).forEach(clearTimeout), []);
-  useWatch(id, instance.data?.version ?? null, { onUpdate: refresh, onResync: refresh, onRefused: refresh });
+  const known = instance.data?.version ?? null;
+  useEffect(() => {
+    // The watch begins after this entry: it tells nothing of those before it, read or not.
+    if (known !== null && known > lastOf(reader.state.get().window)) reader.newer();
+  }, [reader, known]);
+  useWatch(id, known, { onUpdate: refresh, onResync: refresh, onRefused: refresh });
 
   const compensations = useMemo(() => {
     const found = graphOf(definition.data?.definition).compensations;
