@@ -8,6 +8,7 @@ where it was made, elsewhere with the next heartbeat.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import logging
 from collections.abc import Callable, Iterator, Mapping
@@ -15,6 +16,7 @@ from contextlib import suppress
 from functools import lru_cache, reduce
 from operator import xor
 from typing import Protocol
+from weakref import WeakValueDictionary
 
 import msgspec
 from msgspec.structs import replace
@@ -66,6 +68,9 @@ class DeclaredTasks:
         self._undeclared = _of_functions(functions)
         """The policies of every tenant that has declared nothing."""
         self._declared: dict[str, Policies] = {}
+        self._sizes: dict[str, int] = {}
+        """The bytes of the declarations of each tenant."""
+        self._adding: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self.changed: Callable[[], None] = lambda: None
         """Called when a tenant has declared other tasks."""
 
@@ -94,6 +99,18 @@ class DeclaredTasks:
     def number_of(self, tenant: str) -> int:
         """How many tasks a tenant has declared."""
         return len(self._rows.get(tenant, ()))
+
+    def adding_of(self, tenant: str) -> asyncio.Lock:
+        """Held while what a tenant has declared is counted and added to: its quotas hold."""
+        return self._adding.setdefault(tenant, asyncio.Lock())
+
+    def bytes_of(self, tenant: str) -> int:
+        """The bytes of the declarations of a tenant, with their schemas."""
+        return self._sizes.get(tenant, 0)
+
+    def used_bytes(self) -> Mapping[str, int]:
+        """The same of each tenant that has declared some."""
+        return self._sizes
 
     async def read(self) -> None:
         """Read them all."""
@@ -140,8 +157,10 @@ class DeclaredTasks:
         if rows:
             self._rows[tenant] = rows
             self._declared[tenant] = self._policies(rows, digest)
+            self._sizes[tenant] = sum(len(row.document) for row in rows.values())
         else:
             self._rows.pop(tenant, None)
+            self._sizes.pop(tenant, None)
             self._declared.pop(tenant, None)
         self.changed()
 
