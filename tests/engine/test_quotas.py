@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from asyncio import gather
 from contextlib import suppress
 from datetime import UTC, datetime
+from gc import collect
 from threading import current_thread
 
 import pytest
@@ -98,6 +100,22 @@ async def test_bytes_of_declared_tasks_are_counted_when_many_are_declared_at_onc
             return_exceptions=True,
         )
         assert sum(isinstance(each, QuotaExceeded) for each in made) == 8
+
+
+async def test_former_versions_of_declared_tasks_are_given_up() -> None:
+    async with Tenuto() as app:
+        tasks = of(app, "default").task_definitions
+        tracemalloc.start()
+        try:
+            for size in range(200_000, 200_030):
+                await tasks.put(declared("one", size))
+                await tasks.get("one")
+                assert app.engine.policies.of("default").policy("one").check_output is not None
+            collect()
+            kept, _ = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert kept < 3_000_000, "not thirty versions of 200,000 bytes"
 
 
 async def test_policies_in_the_code_of_workers_count_too() -> None:
