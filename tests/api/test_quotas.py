@@ -6,6 +6,7 @@ import pytest
 
 from tenuto import Client, Overloaded, Settings, Tenuto
 from tenuto.model.errors import OVER_QUOTA
+from tenuto.model.json import Object
 from tenuto.model.quotas import Quotas
 from tests.api.conftest import Serve
 
@@ -19,6 +20,7 @@ BODIES = {
         "patterns": ["paid"],
     },
 }
+WEEK: Object = {"mon": ["09:00-17:00"]}
 
 
 @pytest.mark.parametrize("kind", BODIES)
@@ -35,6 +37,25 @@ async def test_one_more_than_the_quota_is_refused_by_its_name(serve: Serve, kind
         assert "retry-after" not in reply.headers
         other = {"webhooks": "subscriptions", "subscriptions": "webhooks"}[kind]
         assert (await call.post(f"/{other}", BODIES[other])).status == 201
+
+
+@pytest.mark.parametrize("quota", ["calendar_bytes", "task_bytes"])
+async def test_documents_beyond_their_bytes_are_refused_by_the_quota(
+    serve: Serve, quota: str
+) -> None:
+    long = "x" * 900
+    documents: dict[str, tuple[str, Object]] = {
+        "calendar_bytes": ("/calendars", {"timezone": "UTC", "week": WEEK, "name": long}),
+        "task_bytes": ("/tasks", {"kind": "pull", "description": long}),
+    }
+    path, body = documents[quota]
+    app = Tenuto(settings=Settings(quotas=Quotas(calendar_bytes=1_500, task_bytes=1_500)))
+    async with serve(app=app) as call:
+        assert (await call.post(path, {"id": "one", **body})).status == 201
+        reply = await call.post(path, {"id": "two", **body})
+        assert (reply.status, reply.json["code"]) == (429, OVER_QUOTA)
+        assert f"engine.quotas.{quota}" in reply.json["advice"]
+        assert (await call.get(f"{path}/two")).status == 404
 
 
 async def test_the_client_raises_what_the_app_raises_and_does_not_try_again(serve: Serve) -> None:

@@ -8,7 +8,12 @@ import pytest
 
 from tenuto.calendars import Calendar, days
 from tenuto.calendars.days import MOST_SPANS
-from tenuto.calendars.documents import ReadCalendar, read_calendar, write_calendar
+from tenuto.calendars.documents import (
+    ReadCalendar,
+    read_calendar,
+    stored_calendar,
+    write_calendar,
+)
 from tenuto.model.codes import CATALOGUE
 from tenuto.model.errors import InvalidInput
 from tenuto.model.json import JSON, Object
@@ -246,3 +251,46 @@ def test_names_of_holidays_do_not_depend_on_the_machine(monkeypatch: pytest.Monk
     monkeypatch.setenv("LANG", "de_DE.UTF-8")
     monkeypatch.setenv("LANGUAGE", "de")
     assert "German Unity Day" in {each.name for each in office().special}
+
+
+def _many_dates(**more: JSON) -> Object:
+    days_off: list[JSON] = [
+        {"date": f"20{year}-05-{day:02}", "name": "a day", "hours": ["09:00-10:30", "14:00-24:00"]}
+        for year in range(10, 20)
+        for day in range(1, 31)
+    ]
+    return {**PLAIN, "dates": [{"date": "2001-01-01"}, *days_off], **more}
+
+
+def test_a_stored_calendar_of_many_dates_reads_as_it_was_written() -> None:
+    others: Object = {"metadata": {"description": "d"}, "holidays": [{"country": "DE"}]}
+    for written in (calendar(_many_dates()), calendar(_many_dates(**others))):
+        assert stored_calendar(write_calendar(written)) == written
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"date": "2001-13-01"},
+        {"date": "20010101"},
+        {"date": "2030-01-01", "hours": ["25:00-26:00"]},
+        {"date": "2030-01-01", "hours": "09:00-10:00"},
+        {"date": "2030-01-01", "other": 1},
+        {"date": "2001-01-01"},
+        "2030-01-01",
+    ],
+)
+def test_a_stored_calendar_of_many_dates_is_refused_as_one_of_few(wrong: JSON) -> None:
+    document = _many_dates()
+    dates = document["dates"]
+    assert isinstance(dates, list)
+    assert stored_calendar({**document, "dates": [*dates, wrong]}) is None
+    few: list[JSON] = [{"date": "2001-01-01"}, wrong]
+    assert stored_calendar({**document, "dates": few}) is None
+
+
+def test_a_stored_calendar_with_its_dates_in_another_order_is_read_all_the_same() -> None:
+    document = _many_dates()
+    dates = document["dates"]
+    assert isinstance(dates, list)
+    assert stored_calendar({**document, "dates": dates[::-1]}) == calendar(document)

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import tracemalloc
+from asyncio import gather
 from contextlib import suppress
 from datetime import UTC, datetime
+from gc import collect
+from threading import current_thread
 
 import pytest
 
 from tenuto import Overloaded, Settings, Tenuto
+from tenuto.definition.schemas import schema_problems
 from tenuto.engine.bounds import Bounds
 from tenuto.metrics.metrics import Metrics
+from tenuto.model.errors import InvalidInput, Problem
 from tenuto.model.json import Object
 from tenuto.model.quotas import QuotaExceeded, Quotas
-from tenuto.model.task_definition import TaskDefinition
+from tenuto.model.task_definition import TaskDefinition, WorkerTask
 from tenuto.model.task_logs import LogChunk, LogLine
+from tenuto.workspace import task_definitions
 from tenuto.workspace.engine_workspace import EngineWorkspace
 from tests.core.drawing import draw, end, wait
 from tests.engine.situations import at_rest
@@ -64,6 +71,85 @@ async def test_a_tenant_has_so_many_declared_tasks() -> None:
             with pytest.raises(QuotaExceeded, match="quota `tasks`"):
                 await declare(TaskDefinition(id="two", kind="pull"))
         await tasks.put(TaskDefinition(id="one", kind="pull", description="changed"))
+
+
+async def test_a_tenant_has_so_many_bytes_of_declared_tasks_with_their_schemas() -> None:
+    async with app_with(task_bytes=5_000) as app:
+        tasks = of(app, "default").task_definitions
+        await tasks.put(declared("one", 4_000))
+        for declare in (tasks.put, tasks.add):
+            with pytest.raises(QuotaExceeded, match="quota `task_bytes`"):
+                await declare(declared("two", 4_000))
+        with pytest.raises(QuotaExceeded, match="quota `task_bytes`"):
+            await tasks.put(declared("one", 9_000))
+        page = (await Metrics(app.engine).page("default")).decode()
+        assert 'tenuto_quota_used{quota="task_bytes"}' in page
+        assert 'tenuto_quota_limit{quota="task_bytes"} 5000.0' in page
+        await of(app, "other").task_definitions.put(declared("two", 4_000))
+        await tasks.put(declared("one", 1_000))
+        await tasks.put(declared("two", 2_000))
+        await tasks.remove("one")
+        await tasks.put(declared("three", 2_000))
+
+
+async def test_bytes_of_declared_tasks_are_counted_when_many_are_declared_at_once() -> None:
+    async with app_with(task_bytes=5_000) as app:
+        tasks = of(app, "default").task_definitions
+        made = await gather(
+            *(tasks.put(declared(f"t{number}", 2_000)) for number in range(10)),
+            return_exceptions=True,
+        )
+        assert sum(isinstance(each, QuotaExceeded) for each in made) == 8
+
+
+async def test_former_versions_of_declared_tasks_are_given_up() -> None:
+    async with Tenuto() as app:
+        tasks = of(app, "default").task_definitions
+        tracemalloc.start()
+        try:
+            for size in range(200_000, 200_030):
+                await tasks.put(declared("one", size))
+                await tasks.get("one")
+                assert app.engine.policies.of("default").policy("one").check_output is not None
+            collect()
+            kept, _ = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert kept < 3_000_000, "not thirty versions of 200,000 bytes"
+
+
+async def test_policies_in_the_code_of_workers_count_too() -> None:
+    async with app_with(task_bytes=5_000) as app:
+        tasks = of(app, "default").task_definitions
+        schema: Object = {"description": "x" * 4_000}
+        await tasks.register("w", [WorkerTask(id="one", input_schema=schema)])
+        with pytest.raises(QuotaExceeded, match="quota `task_bytes`"):
+            await tasks.register("w", [WorkerTask(id="two", input_schema=schema)])
+
+
+async def test_schemas_of_a_declared_task_are_checked_aside(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    threads: list[str] = []
+
+    def noted(document: Object, path: str) -> tuple[Problem, ...]:
+        threads.append(current_thread().name)
+        return schema_problems(document, path)
+
+    monkeypatch.setattr(task_definitions, "schema_problems", noted)
+    async with Tenuto() as app:
+        tasks = of(app, "default").task_definitions
+        await tasks.put(declared("one", 4_000))
+        await tasks.add(declared("two", 4_000))
+        assert threads == ["large document"] * 2
+        broken: Object = {"description": "x" * 4_000, "type": 3}
+        with pytest.raises(InvalidInput):
+            await tasks.put(TaskDefinition(id="three", kind="pull", output_schema=broken))
+
+
+def declared(id: str, size: int) -> TaskDefinition:
+    """A task with an output schema of about so many bytes."""
+    return TaskDefinition(id=id, kind="pull", output_schema={"description": "x" * size})
 
 
 async def test_a_tenant_has_so_many_open_instances_and_what_ends_makes_room() -> None:

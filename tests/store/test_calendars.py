@@ -71,6 +71,26 @@ async def test_the_mark_differs_after_every_change(store: Store) -> None:
     assert len(set(marks)) == len(marks)
 
 
+async def test_heads_have_the_newest_numbers_also_of_what_is_removed(store: Store) -> None:
+    gone = replace(row("b", 2), document=b"", is_removed=True)
+    for each in (row("b"), gone, row("a"), row("a", 2), row("c"), row("a", tenant="other")):
+        assert await store.calendars.put(each)
+    assert await store.calendars.heads("default") == [("a", 2), ("b", 2), ("c", 1)]
+    assert await store.calendars.heads("default", after="a", limit=1) == [("b", 2)]
+    assert await store.calendars.heads("nobody") == []
+
+
+async def test_the_marks_of_tenants_add_up_to_that_of_all(store: Store) -> None:
+    assert await store.calendars.marks() == {}
+    assert await store.calendars.mark_of("default") == CalendarsMark()
+    for each in (row("b"), row("a"), row("a", 2), row("a", tenant="other")):
+        assert await store.calendars.put(each)
+    of_each = {"default": CalendarsMark(2, 3), "other": CalendarsMark(1, 1)}
+    assert await store.calendars.marks() == of_each
+    assert await store.calendars.mark_of("default") == of_each["default"]
+    assert await store.calendars.mark() == CalendarsMark(3, 4)
+
+
 async def test_a_version_moves_the_schedules_of_calendars_in_the_same_transaction(
     store: Store,
 ) -> None:

@@ -6,10 +6,12 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import date
+from functools import lru_cache
 from itertools import pairwise
-from typing import cast
+from typing import Annotated, cast
 
-from msgspec import Struct
+import msgspec
+from msgspec import Meta, Struct
 
 from tenuto.calendars.calendar import (
     DAY_NAMES,
@@ -32,6 +34,7 @@ from tenuto.model.working_time import Hours, Span, WorkingCalendar
 
 MOST_DATES = 5_000
 MOST_RULES = 50
+_MANY_DATES = 50
 _MOST_SPANS = 48
 _HOURS = re.compile(r"([0-9]{1,2}):([0-9]{2})\s*-\s*([0-9]{1,2}):([0-9]{2})\Z")
 _ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,127}\Z")
@@ -59,7 +62,8 @@ def read_calendar(
     calendar = _read(document, place, fallback_id)
     if calendar is None or report.has_errors:
         return ReadCalendar(calendar=None, working=None, problems=report.problems)
-    resolved = resolve(calendar, {**others, calendar.id: calendar}, year)
+    # Without a copy of the others: each is read from its document when it is looked up.
+    resolved = resolve(calendar, others, year)
     if isinstance(resolved, Unresolved):
         problems = tuple(_with_names(each, calendar, others, place) for each in resolved.problems)
         return ReadCalendar(calendar=None, working=None, problems=(*report.problems, *problems))
@@ -68,9 +72,59 @@ def read_calendar(
 
 def stored_calendar(document: JSON) -> Calendar | None:
     """The calendar of a document that was saved before; None if it cannot be read any more."""
+    if (found := _stored_with_many_dates(document)) is not None:
+        return found
     report = Report()
     calendar = _read(document, Place("$", report), "calendar")
     return None if report.has_errors else calendar
+
+
+class _StoredDate(Struct, frozen=True, forbid_unknown_fields=True):
+    """A date of a document that was saved: the reader of given documents had no problem with it."""
+
+    date: Annotated[str, Meta(min_length=10, max_length=10)]
+    hours: tuple[str, ...] = ()
+    name: Annotated[str, Meta(min_length=1)] | None = None
+
+
+_StoredDates = Annotated[list[_StoredDate], Meta(max_length=MOST_DATES)]
+
+
+def _stored_with_many_dates(document: JSON) -> Calendar | None:
+    """The same in a tenth of the time; None where there are few, or they are not as written.
+
+    Reading them with the places of all problems takes a sixth of a second for 5,000.
+    """
+    if not isinstance(document, dict) or not isinstance(given := document.get("dates"), list):
+        return None
+    if len(given) < _MANY_DATES:
+        return None
+    rest = stored_calendar({name: value for name, value in document.items() if name != "dates"})
+    if rest is None:
+        return None
+    try:
+        dates = tuple(
+            OwnDate(
+                date=date.fromisoformat(each.date), hours=_stored_hours(each.hours), name=each.name
+            )
+            for each in msgspec.convert(given, _StoredDates)
+        )
+    except ValueError:
+        return None
+    # They were written in their order, each once.
+    if any(earlier.date >= later.date for earlier, later in pairwise(dates)):
+        return None
+    return msgspec.structs.replace(rest, dates=dates)
+
+
+@lru_cache(maxsize=1_024)
+def _stored_hours(written: tuple[str, ...]) -> Hours:
+    """The hours of a day; ValueError where they are not as written."""
+    report = Report()
+    hours = WorkingHours().read([*written], Place("$", report))
+    if report.has_errors:
+        raise ValueError
+    return cast("Hours", hours)
 
 
 def write_calendar(calendar: Calendar) -> Object:

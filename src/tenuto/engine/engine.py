@@ -123,7 +123,7 @@ class Engine:
             executors=self.executors,
         )
         self.usage = Usage(shared)
-        self.definitions = Definitions(shared, self.usage.admit_document)
+        self.definitions = Definitions(shared, self.usage)
         self.definitions.plans.share(shared.sharing)
         self.quarantine = Quarantine(
             store=store, clock=clock, notes=notes or NoNotes(), spawn=shared.background.spawn

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import TypeAlias
 
 from tenuto.engine.bounded_counts import BoundedCounts
 from tenuto.engine.shared import Shared
@@ -15,6 +16,9 @@ from tenuto.store.parts.upkeep import ROW_BYTES, WEIGHED, Place, Stored
 
 _SHOWN = 0.8
 """Quotas of which more than this share is used are shown in metrics."""
+
+Sizes: TypeAlias = Callable[[], Mapping[str, int]]
+"""The bytes of each tenant, of what a process has in memory."""
 
 
 class Usage:
@@ -48,6 +52,11 @@ class Usage:
             "events": self._events,
             "bytes": self._bytes,
         }
+        self._held: dict[str, tuple[Sizes, int]] = {}
+
+    def watch(self, quota: str, sizes: Sizes, most: int) -> None:
+        """Show a quota of what this process has in memory, which refuses by itself."""
+        self._held[quota] = (sizes, most)
 
     async def refuse_start(self, tenant: str) -> None:
         """QuotaExceeded where a tenant has too many instances, waits or bytes for another start."""
@@ -112,6 +121,11 @@ class Usage:
             (name, tenant): (used, counts.most)
             for name, counts in self._counts.items()
             for tenant, used in counts.above(_SHOWN).items()
+        } | {
+            (name, tenant): (used, most)
+            for name, (sizes, most) in self._held.items()
+            for tenant, used in sizes().items()
+            if used > _SHOWN * most
         }
 
 

@@ -17,6 +17,8 @@ class Quotas(Struct, frozen=True, kw_only=True):
     """Versions of one workflow."""
     tasks: Count = 10_000
     """Declared tasks."""
+    task_bytes: Count = 20_000_000
+    """Bytes of declared tasks with their schemas: each process has all of them in memory."""
     keys: Count = 1_000
     """API keys that are active, or were made within a day."""
     webhooks: Count = 100
@@ -26,6 +28,8 @@ class Quotas(Struct, frozen=True, kw_only=True):
     calendars: Count = 1_000
     calendar_versions: Count = 1_000
     """Versions of one calendar."""
+    calendar_bytes: Count = 20_000_000
+    """Bytes of the newest versions of calendars: each process has all of them in memory."""
     data_sources: Count = 1_000
     data_queries: Count = 10_000
     secrets: Count = 1_000

@@ -14,7 +14,7 @@ from tenuto.calendars.documents import write_calendar
 from tenuto.calendars.ical import import_dates
 from tenuto.calendars.resolution import YEARS_AFTER, YEARS_BEFORE
 from tenuto.definition.slug import slug
-from tenuto.engine.definitions.calendars import calendar_of
+from tenuto.engine.definitions.calendar_values import calendar_of
 from tenuto.engine.engine import Engine
 from tenuto.model.errors import Conflict, Problem
 from tenuto.model.json import JSON, Object

@@ -22,7 +22,7 @@ from tenuto.calendars.calendar import WEEKDAYS, clock
 from tenuto.calendars.days import MOST_DAYS, reason
 from tenuto.calendars.working_time import worked_days
 from tenuto.definition.report import did_you_mean
-from tenuto.engine.definitions.calendars import Resolved, document_of
+from tenuto.engine.definitions.calendar_values import Resolved, document_of
 from tenuto.model.checks import calculable, within
 from tenuto.model.durations import iso
 from tenuto.model.errors import InvalidInput, NotFound, Problem

@@ -40,6 +40,8 @@ _ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,119}\Z")
 _LONGEST_TEXT = 1_000
 _CHECKED_AT_ONCE = 10
 """Tasks of a registration that are checked together; of one that has more, in a thread."""
+_LARGE = 2_000
+"""From so many bytes on a declaration is checked in a thread, as a workflow with schemas is."""
 _MOST_REGISTERED = 5
 """So many policies of workers that disagree are kept."""
 _STEP = "$.steps[0]"
@@ -78,17 +80,15 @@ class TaskDefinitions:
 
     async def add(self, task: TaskDefinition) -> Declared:
         """Declare a task; Conflict if the id is in use."""
-        self._refuse(task)
-        self._refuse_beyond_quota()
+        await self._check(task)
         task = msgspec.structs.replace(self._with_secret(task, None), registered=())
         row = self._row(task, None)
-        if not await self._store.tasks.put(row):
+        if not await self._put(row, None):
             raise Conflict(
                 f"the task {task.id} is declared already",
                 code="TEN-3061",
                 advice="Change it with PUT, or choose another id.",
             )
-        await self._changed(row)
         return msgspec.structs.replace(declared(row), secret=task.secret)
 
     async def put(self, task: TaskDefinition, *, only_after: int | str | None = None) -> Declared:
@@ -98,7 +98,7 @@ class TaskDefinitions:
 
         It is a version, the `tag` of one, or `*` for any.
         """
-        self._refuse(task)
+        await self._check(task)
         while True:
             before = await self._seen.tasks.get(self._tenant, task.id)
             version = 0 if before is None else before.version
@@ -111,11 +111,8 @@ class TaskDefinitions:
             signing = msgspec.structs.replace(signing, registered=registered)
             if before is not None and before.document == _encode(signing):
                 return declared(before)
-            if before is None:
-                self._refuse_beyond_quota()
             row = self._row(signing, before)
-            if await self._store.tasks.put(row):
-                await self._changed(row)
+            if await self._put(row, before):
                 is_new = signing.secret not in (known, task.secret)
                 made = signing.secret if is_new else None
                 return msgspec.structs.replace(declared(row), secret=made)
@@ -128,7 +125,8 @@ class TaskDefinitions:
         """
         for first in range(0, len(tasks), _CHECKED_AT_ONCE):
             check_some = partial(self._refuse_all, tasks[first : first + _CHECKED_AT_ONCE])
-            if len(tasks) > _CHECKED_AT_ONCE:
+            size = sum(len(_encode(task)) for task in tasks[first : first + _CHECKED_AT_ONCE])
+            if len(tasks) > _CHECKED_AT_ONCE or size >= _LARGE:
                 # Each is compiled as a workflow, which takes a millisecond and more.
                 await self._engine.plans.values.aside(check_some, tenant=self._tenant)
             else:
@@ -151,21 +149,30 @@ class TaskDefinitions:
             others = tuple(each for each in known if each.policy != code.policy)
             if is_unchanged:
                 return Registered(task_id=task.id, others=others)
-            if before is None:
-                self._refuse_beyond_quota()
-                made = _bare(task.id)
-            else:
-                made = _decode(before.document)
+            made = _bare(task.id) if before is None else _decode(before.document)
             registered = (code, *others)[:_MOST_REGISTERED]
             row = self._row(msgspec.structs.replace(made, registered=registered), before)
-            if await self._store.tasks.put(row):
-                await self._changed(row)
+            if await self._put(row, before):
                 return Registered(task_id=task.id, others=others)
             before = await self._seen.tasks.get(self._tenant, task.id)
 
-    def _refuse_beyond_quota(self) -> None:
-        used = self._known.number_of(self._tenant)
-        refuse_beyond("tasks", used, self._engine.settings.quotas.tasks)
+    async def _put(self, row: TaskRow, before: TaskRow | None) -> bool:
+        """Store a version after another one, if it is the newest; QuotaExceeded."""
+        # One at a time, so that what another one adds at the same time is counted.
+        async with self._known.adding_of(self._tenant):
+            self._refuse_beyond_quotas(row, before)
+            if not await self._store.tasks.put(row):
+                return False
+            await self._changed(row)
+            return True
+
+    def _refuse_beyond_quotas(self, row: TaskRow, before: TaskRow | None) -> None:
+        quotas, known = self._engine.settings.quotas, self._known
+        if before is None:
+            refuse_beyond("tasks", known.number_of(self._tenant), quotas.tasks)
+        more = len(row.document) - (0 if before is None else len(before.document))
+        if more > 0:
+            refuse_beyond("task_bytes", known.bytes_of(self._tenant), quotas.task_bytes, more)
 
     async def get(self, id: str) -> Declared:
         """A task; NotFound."""
@@ -267,6 +274,18 @@ class TaskDefinitions:
             created_at=now if before is None else before.created_at,
             updated_at=now,
         )
+
+    async def _check(self, task: TaskDefinition) -> None:
+        """InvalidInput where a task cannot be declared; schemas of some size leave the loop."""
+        try:
+            size = len(_encode(task))
+        except (TypeError, ValueError, RecursionError):
+            size = 0  # made by a program, and refused below
+        refuse = partial(self._refuse, task)
+        if size < _LARGE:
+            refuse()
+        else:
+            await self._engine.plans.values.aside(refuse, tenant=self._tenant)
 
     def _refuse_all(self, tasks: Sequence[WorkerTask]) -> None:
         for task in tasks:

@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
+from msgspec.structs import replace
 
 from tenuto.calendars import Calendar, is_working
 from tenuto.calendars.public_holidays import holidays_of
-from tenuto.engine.definitions import calendars
-from tenuto.engine.definitions.calendars import calendar_of
+from tenuto.engine.definitions import calendar_values
+from tenuto.engine.definitions.calendar_values import calendar_of
 from tenuto.engine.definitions.large_documents import LARGE, LargeDocuments
 from tenuto.engine.settings import Settings
 from tenuto.model.errors import Conflict, InvalidInput, NotFound
 from tenuto.model.json import Object
 from tenuto.model.quotas import QuotaExceeded, Quotas
-from tenuto.store.parts.calendars import CalendarRow
+from tenuto.store.parts.calendars import CalendarRow, Calendars as StoredCalendars
 from tests.engine.schedules.clockwork import Clockwork, at, minutes
 
 WEEK = {day: ["09:00-17:00"] for day in ("mon", "tue", "wed", "thu", "fri")}
@@ -96,6 +98,66 @@ def test_a_tenant_has_so_many_calendars_and_versions() -> None:
             save(world, office(name="three"))
 
 
+def test_a_tenant_has_so_many_bytes_of_calendars() -> None:
+    with Clockwork(settings=Settings(quotas=Quotas(calendar_bytes=2_000))) as world:
+        save(world, office(name="x" * 1_000))
+        with pytest.raises(QuotaExceeded, match="quota `calendar_bytes`") as refused:
+            save(world, office(id="other", name="x" * 1_000))
+        assert refused.value.quota == "calendar_bytes"
+        with pytest.raises(QuotaExceeded):
+            save(world, office(name="x" * 3_000))
+        world.down_for(hours=1)
+        with pytest.raises(QuotaExceeded):
+            save(world, office(id="other", name="x" * 1_000))
+        save(world, office(name="shorter"))
+        save(world, office(id="other", name="x" * 1_400))
+        shown = world.ask(_usage)["calendar_bytes", "default"]
+        assert shown[0] > 1_600
+        assert shown[1] == 2_000
+
+
+def test_what_is_made_again_counts_as_one_more_calendar() -> None:
+    with Clockwork(settings=Settings(quotas=Quotas(calendars=1))) as world:
+        save(world, office())
+        world.engine.lives.ask(
+            lambda app: app.engine.calendars.remove("default", "office", by="ada")
+        )
+        save(world, office(id="other"))
+        with pytest.raises(QuotaExceeded, match="quota `calendars`"):
+            save(world, office())
+
+
+def test_a_change_reads_no_calendar_from_the_store_but_what_others_changed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    documents: list[str] = []
+
+    def counted(verb: str) -> None:
+        found = getattr(StoredCalendars, verb)
+
+        async def call(self: Any, *given: Any, **named: Any) -> Any:  # noqa: ANN401
+            rows = await found(self, *given, **named)
+            documents.extend(row.id for row in (rows if isinstance(rows, list) else [rows]) if row)
+            return rows
+
+        monkeypatch.setattr(StoredCalendars, verb, call)
+
+    with Clockwork() as world:
+        for number in range(5):
+            save(world, office(id=f"office-{number}"))
+        for verb in ("page", "every", "newest"):
+            counted(verb)
+        save(world, office(id="new"))
+        assert documents == []
+        save(world, office(id="new", name="changed"))
+        assert set(documents) == {"new"}
+        documents.clear()
+        world.ask(_changed_elsewhere)
+        known = world.ask(lambda app: app.engine.calendars.resolved("default"))
+        assert not is_working(known["office-3"], at("10:00"))
+        assert set(documents) == {"office-3"}
+
+
 def test_decisions_have_the_newest_version_at_hand() -> None:
     with Clockwork() as world:
         save(world, office())
@@ -143,13 +205,19 @@ def test_calendars_that_did_not_change_are_not_read_again(monkeypatch: pytest.Mo
 
     with Clockwork() as world:
         save(world, office(dates=[{"date": "2030-01-01"}]))
-        monkeypatch.setattr(calendars, "calendar_of", counted)
+        monkeypatch.setattr(calendar_values, "calendar_of", counted)
         for number in range(5):
             save(world, office(id=f"other-{number}"))
         assert read == []
         assert len(world.ask(_known)) == 6
         world.down_for(hours=1)
-        assert len(read) == 6, "a new process reads each once"
+        assert len(world.ask(_known)) == 6
+        assert read == [], "a new process reads none before it is asked for"
+        for _ in range(2):
+            assert is_working(world.ask(_known)["office"], at("10:00"))
+        assert read == ["office"]
+        save(world, {"id": "heir", "extends": "other-1"})
+        assert read == ["office", "other-1"], "only those that a new one extends"
 
 
 def test_holidays_of_a_country_are_asked_for_once() -> None:
@@ -161,6 +229,20 @@ def test_holidays_of_a_country_are_asked_for_once() -> None:
             save(world, {"id": f"heir-{number}", "extends": "office"})
         save(world, office(holidays=rules, name="Changed"))
         assert holidays_of.cache_info().misses == 2
+
+
+async def _usage(app: Any) -> Any:  # noqa: ANN401
+    return app.engine.usage.shown()
+
+
+async def _changed_elsewhere(app: Any) -> bool:  # noqa: ANN401
+    """Another process makes a version of a calendar, and sends no heartbeat."""
+    store = app.engine.store
+    row = await store.calendars.get("default", "office-3")
+    other = msgspec.json.encode(office(id="office-3", week=WEEK | {"thu": ["11:00-12:00"]}))
+    assert await store.calendars.put(replace(row, version=row.version + 1, document=other))
+    await app.engine.calendars.look()
+    return True
 
 
 async def _known(app: Any) -> Any:  # noqa: ANN401

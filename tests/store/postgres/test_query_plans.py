@@ -76,6 +76,7 @@ WALKED = {
     "slots_depth": "counts the queue up to its bound, where one is set",
     "slots_are_waited_for": "stops at the first row",
     "calendars_mark": "takes the mark of all calendars, which every process holds in memory",
+    "calendars_marks": "reads the same index, for one row of each tenant",
     "schedule_numbers": "counts up to its limit",
     "depths": "counts up to its limit in each table",
     "beat": "takes the mark of all declared tasks, which every process holds in memory",

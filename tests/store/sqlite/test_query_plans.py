@@ -39,6 +39,7 @@ IN_INDEX_ORDER = {
     "unapplied_rules": "reads the rules of queues, which every process holds",
     "all_queue_rules": "reads the rules of queues, which every process holds",
     "calendars_mark": "reads the partial index of newest versions, which every process holds",
+    "calendars_marks": "reads the same index, for one row of each tenant",
     "forget_processes": "reads the partial index of jobs that are being worked on",
     "has_offered_jobs": "reads the first row of the partial index of jobs that nobody works on",
     "lapsed_jobs": "reads the partial index of leases: as many as are being worked on",

@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Collection, Iterator, Mapping
+import asyncio
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from datetime import timedelta
-from functools import cached_property
+from weakref import WeakValueDictionary
 
 import msgspec
 
 from tenuto.calendars import Calendar, Unresolved, WorkingCalendar, resolve
-from tenuto.calendars.documents import (
-    ReadCalendar,
-    read_calendar,
-    stored_calendar,
-    write_calendar,
-)
+from tenuto.calendars.documents import ReadCalendar, read_calendar, write_calendar
 from tenuto.definition.report import did_you_mean
+from tenuto.engine.definitions.calendar_values import Resolved, WithOne, cost_to_check
 from tenuto.engine.definitions.large_documents import LARGE, LargeDocuments
 from tenuto.engine.shared import Shared
 from tenuto.model.errors import Conflict, InvalidInput, NotFound, Problem, StoreUnavailable
-from tenuto.model.json import JSON, Object
+from tenuto.model.json import JSON
 from tenuto.model.pauses import between_parts
 from tenuto.model.quotas import refuse_beyond
 from tenuto.store.parts.calendars import CalendarRow, CalendarsMark, Moved
 
 _PAGE = 1_000
+_HEADS = 10_000
+_FIRST_PAGE = 16
+"""So many documents are read at once at first: it is not known how large they are."""
+_PAGE_BYTES = 8_000_000
+"""About as much as is read at once."""
 _FRESH_FOR = 1.0
 """Seconds for which what was read counts as current."""
 _MOST_NAMED = 5
@@ -44,10 +45,17 @@ class Calendars:
         self._clock = shared.clock
         self._quotas = shared.settings.quotas
         self._tenants: dict[str, Resolved] = {}
+        self._marks: dict[str, CalendarsMark] = {}
+        """Of the calendars of each tenant, as they were read."""
         self._mark = CalendarsMark()
+        """Of all of them: the sum."""
+        self._versions: dict[str, dict[str, int]] = {}
+        """The newest versions by tenant and id, also of those that are removed."""
+        self._reading = asyncio.Lock()
+        """Held while something is read, or taken over: what is older comes first."""
+        self._saving: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        """Held while the calendars of a tenant are counted and one is added: its quotas hold."""
         self._fresh_until = float("-inf")
-        self._read_before: dict[bytes, Calendar] = {}
-        """The calendars of documents that are being stored: they are not read again."""
         self._changing = 0
         """How many changes of this process are under way: what is known may not be current."""
         self.changed: Callable[[], None] = lambda: None
@@ -96,60 +104,130 @@ class Calendars:
             await self.read()
 
     async def read(self) -> None:
-        """Read them all."""
-        # First: what changes meanwhile is read again.
-        mark = await self._store.calendars.mark()
+        """Read what has changed: all of them at the start, later those of other versions."""
+        async with self._reading:
+            # First: what changes meanwhile is read again.
+            marks = await self._store.calendars.marks()
+            if not self._marks:
+                await self._read_all(marks)
+                return
+            for tenant in self._marks.keys() | marks.keys():
+                if self._marks.get(tenant) != marks.get(tenant):
+                    await self._read_changed(tenant)
+
+    async def _read_all(self, marks: Mapping[str, CalendarsMark]) -> None:
+        """Take over all documents, none of which is looked into."""
         found: dict[str, dict[str, CalendarRow]] = {}
-        after = ("", "")
-        while page := await self._store.calendars.every(after=after, limit=_PAGE):
+        after, limit = ("", ""), _FIRST_PAGE
+        while page := await self._store.calendars.every(after=after, limit=limit):
             for row in page:
                 found.setdefault(row.tenant, {})[row.id] = row
             after = (page[-1].tenant, page[-1].id)
-            if len(page) < _PAGE:
+            if len(page) < limit:
                 break
+            size = 1 + sum(len(row.document) for row in page) // len(page)
+            limit = min(max(1, _PAGE_BYTES // size), 4 * limit, _PAGE)
         year = self._clock.now().year
-        known = self._tenants
-        self._tenants = {
-            tenant: known[tenant].with_rows(rows, self._read_before)
-            if tenant in known
-            else Resolved(rows, year, read_before=self._read_before)
-            for tenant, rows in found.items()
+        self._tenants = {tenant: Resolved(rows, year) for tenant, rows in found.items()}
+        self._versions = {
+            tenant: {id: row.version for id, row in rows.items()} for tenant, rows in found.items()
         }
-        self._mark = mark
+        self._marks = dict(marks)
+        self._mark = CalendarsMark(
+            sum(each.number for each in marks.values()),
+            sum(each.versions for each in marks.values()),
+        )
 
     async def _read_of(self, tenant: str) -> None:
-        """Read those of one tenant."""
-        rows: dict[str, CalendarRow] = {}
+        """Read those of one tenant that have changed."""
+        if await self._store.calendars.mark_of(tenant) != self._marks.get(tenant, _NO_MARK):
+            async with self._reading:
+                await self._read_changed(tenant)
+
+    async def _read_changed(self, tenant: str) -> None:
+        """Read the documents whose versions are not those that this process knows."""
+        heads: dict[str, int] = {}
         after = ""
-        while page := await self._store.calendars.page(tenant, after=after, limit=_PAGE):
-            rows |= {row.id: row for row in page}
-            after = page[-1].id
-            if len(page) < _PAGE:
+        while page := await self._store.calendars.heads(tenant, after=after, limit=_HEADS):
+            heads |= dict(page)
+            after = page[-1][0]
+            if len(page) < _HEADS:
                 break
+        known = self._versions.get(tenant, {})
+        changed = [id for id, version in heads.items() if known.get(id) != version]
+        rows = [await self._store.calendars.newest(tenant, id) for id in changed]
+        self._take(tenant, [row for row in rows if row is not None], gone=known.keys() - heads)
+        heads |= {row.id: row.version for row in rows if row is not None}
+        self._set_mark(tenant, CalendarsMark(len(heads), sum(heads.values())))
+
+    def _take(
+        self,
+        tenant: str,
+        changed: Collection[CalendarRow],
+        *,
+        gone: Collection[str] = (),
+        calendar: Calendar | None = None,
+    ) -> None:
+        """Take over changed calendars of a tenant; one of them reads as `calendar`."""
+        if not changed and not gone:
+            return
         known = self._tenants.get(tenant)
+        rows = dict(known.rows) if known is not None else {}
+        versions = self._versions.setdefault(tenant, {})
+        for id in gone:
+            versions.pop(id, None)
+            rows.pop(id, None)
+        for row in changed:
+            versions[row.id] = row.version
+            if row.is_removed:
+                rows.pop(row.id, None)
+            else:
+                rows[row.id] = row
         if not rows:
             self._tenants.pop(tenant, None)
-        elif known is not None:
-            self._tenants[tenant] = known.with_rows(rows, self._read_before)
+            return
+        before = known or Resolved({}, self._clock.now().year)
+        self._tenants[tenant] = before.with_rows(rows, calendar)
+
+    async def _stored(self, row: CalendarRow, calendar: Calendar | None) -> None:
+        """This process has stored a version: nothing has to be read, unless others changed some."""
+        async with self._reading:
+            known = self._versions.get(row.tenant, {}).get(row.id, 0)
+            if known >= row.version:
+                return  # it was read already
+            self._take(row.tenant, [row], calendar=calendar)
+            mark = self._marks.get(row.tenant, _NO_MARK)
+            # With changes of others it is not that of the store, and they are read.
+            is_new = row.version == 1
+            self._set_mark(row.tenant, CalendarsMark(mark.number + is_new, mark.versions + 1))
+
+    def _set_mark(self, tenant: str, mark: CalendarsMark) -> None:
+        before = self._marks.get(tenant, _NO_MARK)
+        if mark == _NO_MARK:
+            self._marks.pop(tenant, None)
         else:
-            self._tenants[tenant] = Resolved(rows, self._clock.now().year)
+            self._marks[tenant] = mark
+        self._mark = CalendarsMark(
+            self._mark.number + mark.number - before.number,
+            self._mark.versions + mark.versions - before.versions,
+        )
 
     # -- for users
 
     async def check(self, tenant: str, document: JSON, *, id: str | None = None) -> ReadCalendar:
         """Read a document with all its problems; `id`: that of one that names none."""
         await self._read_of(tenant)
-        others = self._calendars(tenant)
+        others = self._resolved(tenant)
         year = self._clock.now().year
 
         def work() -> ReadCalendar:
-            read = read_calendar(document, others, year, fallback_id=id or "calendar")
+            read = read_calendar(document, others.calendars, year, fallback_id=id or "calendar")
             if read.calendar is None:
                 return read
             broken = self._broken_by(read.calendar, others, year)
             return read if not broken else _with(read, broken)
 
-        return await self._values.read(_cost_to_check(document, others), work, tenant=tenant)
+        return await self._values.read(cost_to_check(document, others), work, tenant=tenant)
 
     async def is_saved(self, tenant: str, document: JSON) -> bool:
         """Whether saving a document would make no version; false also where it is not valid."""
@@ -194,10 +272,6 @@ class Calendars:
             if newest is not None and is_there and newest.document == content:
                 return newest
             number = 0 if newest is None else newest.version
-            if number == 0:
-                used = len(await self._store.calendars.page(tenant, limit=self._quotas.calendars))
-                refuse_beyond("calendars", used, self._quotas.calendars)
-            refuse_beyond("calendar_versions", number, self._quotas.calendar_versions)
             row = CalendarRow(
                 tenant=tenant,
                 id=calendar.id,
@@ -206,9 +280,26 @@ class Calendars:
                 created_at=self._clock.now(),
                 created_by=by,
             )
-            if await self._put(row, calendar):
-                return row
+            async with self._saving.setdefault(tenant, asyncio.Lock()):
+                self._refuse_beyond_quotas(row)
+                if await self._put(row, calendar):
+                    return row
         raise Conflict(f"calendar {id or ''} is changed by others all the time", code="TEN-3085")
+
+    def _refuse_beyond_quotas(self, row: CalendarRow) -> None:
+        """QuotaExceeded where a tenant has too many calendars, versions of one, or bytes."""
+        known = self._resolved(row.tenant)
+        before = known.rows.get(row.id)
+        if before is None:
+            refuse_beyond("calendars", len(known), self._quotas.calendars)
+        refuse_beyond("calendar_versions", row.version - 1, self._quotas.calendar_versions)
+        more = len(row.document) - (0 if before is None else len(before.document))
+        if more > 0:
+            refuse_beyond("calendar_bytes", known.size, self._quotas.calendar_bytes, more)
+
+    def used_bytes(self) -> dict[str, int]:
+        """The bytes of the calendars of each tenant, as this process knows them."""
+        return {tenant: found.size for tenant, found in self._tenants.items()}
 
     async def _put(self, row: CalendarRow, calendar: Calendar | None = None) -> bool:
         """Store a version, and let the schedules that depend on it find their next ticks again.
@@ -222,14 +313,11 @@ class Calendars:
         try:
             is_stored = await self._store.calendars.put(row, moved)
             if is_stored:
-                if calendar is not None:
-                    self._read_before[row.document] = calendar
-                await self.read()
+                await self._stored(row, calendar)
                 await self._resolve(row.tenant, moved.calendars)
                 with suppress(StoreUnavailable):  # they learn of it with their next heartbeat
                     await self._store.members.hint(())
         finally:
-            self._read_before.pop(row.document, None)
             # Also where the answer was lost: it may be stored.
             self._changing -= 1
             self._fresh_until = float("-inf")
@@ -241,7 +329,7 @@ class Calendars:
         found = self._tenants.get(tenant)
         if found is None:
             return
-        cost = sum(_cost(each, found.calendars) for id in ids if (each := found.calendars.get(id)))
+        cost = sum(found.cost(id) for id in ids if id in found.rows)
 
         def work() -> None:
             for id in ids:
@@ -253,8 +341,7 @@ class Calendars:
 
     def _heirs(self, tenant: str, id: str) -> set[str]:
         """A calendar and those that extend it, as this process knows them."""
-        others = self._calendars(tenant)
-        return {id, *(each.id for each in others.values() if id in _chain(each, others))}
+        return {id, *self._resolved(tenant).heirs(id)}
 
     async def get(self, tenant: str, id: str, version: int | None = None) -> CalendarRow:
         """A version of a calendar, without a number the newest; NotFound."""
@@ -295,24 +382,21 @@ class Calendars:
         await self._read_of(tenant)
         limit = _MOST_NAMED + 1
         schedules = await self._store.schedules.page(tenant, calendar_id=id, limit=limit)
-        extended = [each.id for each in self._calendars(tenant).values() if each.extends == id]
+        others = self._resolved(tenant)
+        extended = [each for each in others.rows if others.extends(each) == id]
         found = [f"schedule {each.id}" for each in schedules]
         return [*found, *(f"calendar {each}" for each in extended[:limit])]
 
-    def _calendars(self, tenant: str) -> Mapping[str, Calendar]:
+    def _resolved(self, tenant: str) -> Resolved:
         found = self._tenants.get(tenant)
-        return {} if found is None else found.calendars
+        return Resolved({}, self._clock.now().year) if found is None else found
 
-    def _broken_by(
-        self, changed: Calendar, others: Mapping[str, Calendar], year: int
-    ) -> list[Problem]:
+    def _broken_by(self, changed: Calendar, others: Resolved, year: int) -> list[Problem]:
         """Why calendars that extend a changed one would have no working time."""
-        after = {**others, changed.id: changed}
+        after = WithOne(others.calendars, changed)
         problems: list[Problem] = []
-        for each in after.values():
-            if each.id == changed.id or changed.id not in _chain(each, after):
-                continue
-            if isinstance(found := resolve(each, after, year), Unresolved):
+        for id in others.heirs(changed.id):
+            if isinstance(found := resolve(each := others.calendars[id], after, year), Unresolved):
                 problems += [
                     Problem(
                         code=problem.code,
@@ -325,125 +409,9 @@ class Calendars:
         return problems
 
 
-class Resolved(Mapping[str, WorkingCalendar]):
-    """The calendars of a tenant in a year; each is resolved when it is first asked for."""
-
-    def __init__(
-        self,
-        rows: Mapping[str, CalendarRow],
-        year: int,
-        known: Mapping[tuple[str, ...], WorkingCalendar | None] | None = None,
-        read_before: Mapping[bytes, Calendar] | None = None,
-    ) -> None:
-        """`known`: what was resolved before, by the versions of a calendar and those it extends.
-
-        `read_before` are calendars by their documents: reading a large one takes long.
-        """
-        self.rows = rows
-        self.year = year
-        before = read_before or {}
-        self.calendars: Mapping[str, Calendar] = {
-            id: before.get(row.document) or calendar_of(row) for id, row in rows.items()
-        }
-        self._found: dict[tuple[str, ...], WorkingCalendar | None] = dict(known or {})
-
-    @cached_property
-    def digest(self) -> str:
-        """Of their versions, and of the year, from which holidays follow."""
-        versions = sorted(f"{id} {row.version}" for id, row in self.rows.items())
-        text = "\n".join([str(self.year), *versions])
-        return hashlib.sha256(text.encode()).hexdigest()[:12]
-
-    def in_year(self, year: int) -> Resolved:
-        """The same calendars with the holidays of another year."""
-        return Resolved(self.rows, year, read_before=self._read_before())
-
-    def with_rows(
-        self, rows: Mapping[str, CalendarRow], read_before: Mapping[bytes, Calendar] | None = None
-    ) -> Resolved:
-        """After a change; the same value if there is none."""
-        if rows == self.rows:
-            return self
-        before = {**self._read_before(), **(read_before or {})}
-        return Resolved(rows, self.year, self._found, before)
-
-    def _read_before(self) -> dict[bytes, Calendar]:
-        # A calendar without an id in its document has that of its row.
-        return {row.document: self.calendars[id] for id, row in self.rows.items()}
-
-    def __getitem__(self, id: str) -> WorkingCalendar:
-        calendar = self.calendars[id]
-        key = tuple(f"{each}:{self._version(each)}" for each in _chain(calendar, self.calendars))
-        if key not in self._found:
-            resolved = resolve(calendar, self.calendars, self.year)
-            self._found[key] = None if isinstance(resolved, Unresolved) else resolved
-        found = self._found[key]
-        if found is None:
-            raise KeyError(id)
-        return found
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(sorted(self.calendars))
-
-    def __len__(self) -> int:
-        return len(self.calendars)
-
-    def _version(self, id: str) -> int:
-        return self.rows[id].version if id in self.rows else 0
-
-
-def calendar_of(row: CalendarRow) -> Calendar:
-    """The calendar of a stored version, as it was written."""
-    # One of a newer program, or with a zone that is gone, has no working time.
-    return stored_calendar(document_of(row)) or Calendar(id=row.id)
-
-
-def document_of(row: CalendarRow) -> Object:
-    """The document of a stored version."""
-    document: Object = msgspec.json.decode(row.document)
-    return document
-
-
-def _chain(calendar: Calendar, others: Mapping[str, Calendar]) -> list[str]:
-    """The ids of a calendar and of those that it extends, as far as they exist."""
-    ids = [calendar.id]
-    while calendar.extends is not None and calendar.extends not in ids:
-        ids.append(calendar.extends)
-        if calendar.extends not in others:
-            break
-        calendar = others[calendar.extends]
-    return ids
-
-
-_RULE = 10_000
-"""The holidays of a country cost as much as so many bytes of a document."""
-_DATE = 50
-
-
-def _cost(calendar: Calendar, others: Mapping[str, Calendar]) -> int:
-    """About what it takes to resolve a calendar, in bytes of a document."""
-    found = [calendar, *(others[id] for id in _chain(calendar, others)[1:] if id in others)]
-    return sum(_RULE * len(each.holidays) + _DATE * len(each.dates) for each in found)
-
-
-def _cost_to_check(document: JSON, others: Mapping[str, Calendar]) -> int:
-    """The same for a document, with the calendars that extend it."""
-    if not isinstance(document, dict):
-        return 0
-    own = sum(
-        each * len(value)
-        for name, each in (("holidays", _RULE), ("dates", _DATE))
-        if isinstance(value := document.get(name), list)
-    )
-    id, parent = document.get("id"), document.get("extends")
-    if isinstance(parent, str) and parent in others:
-        own += _cost(others[parent], others)
-    heirs = [each for each in others.values() if id in _chain(each, others) and each.id != id]
-    return own * (1 + len(heirs)) + sum(_cost(each, others) for each in heirs)
-
-
 def _with(read: ReadCalendar, problems: list[Problem]) -> ReadCalendar:
     return ReadCalendar(calendar=None, working=None, problems=(*read.problems, *problems))
 
 
+_NO_MARK = CalendarsMark()
 _NONE: Mapping[str, WorkingCalendar] = {}

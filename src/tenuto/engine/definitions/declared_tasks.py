@@ -8,13 +8,15 @@ where it was made, elsewhere with the next heartbeat.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from functools import lru_cache, reduce
+from functools import reduce
 from operator import xor
-from typing import Protocol
+from typing import Generic, NamedTuple, Protocol, TypeVar
+from weakref import WeakValueDictionary
 
 import msgspec
 from msgspec.structs import replace
@@ -35,9 +37,8 @@ from tenuto.store.protocol import Store
 log = logging.getLogger("tenuto.engine")
 
 _PAGE = 1_000
-_COMPILED = 4_096
-"""So many declarations stay compiled."""
 _decode = msgspec.json.Decoder(TaskDefinition).decode
+Made = TypeVar("Made")
 
 
 class Functions(Protocol):
@@ -66,6 +67,11 @@ class DeclaredTasks:
         self._undeclared = _of_functions(functions)
         """The policies of every tenant that has declared nothing."""
         self._declared: dict[str, Policies] = {}
+        self._made: dict[str, _OfTenant] = {}
+        """What was made of the declarations of each tenant."""
+        self._sizes: dict[str, int] = {}
+        """The bytes of the declarations of each tenant."""
+        self._adding: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self.changed: Callable[[], None] = lambda: None
         """Called when a tenant has declared other tasks."""
 
@@ -94,6 +100,18 @@ class DeclaredTasks:
     def number_of(self, tenant: str) -> int:
         """How many tasks a tenant has declared."""
         return len(self._rows.get(tenant, ()))
+
+    def adding_of(self, tenant: str) -> asyncio.Lock:
+        """Held while what a tenant has declared is counted and added to: its quotas hold."""
+        return self._adding.setdefault(tenant, asyncio.Lock())
+
+    def bytes_of(self, tenant: str) -> int:
+        """The bytes of the declarations of a tenant, with their schemas."""
+        return self._sizes.get(tenant, 0)
+
+    def used_bytes(self) -> Mapping[str, int]:
+        """The same of each tenant that has declared some."""
+        return self._sizes
 
     async def read(self) -> None:
         """Read them all."""
@@ -139,21 +157,31 @@ class DeclaredTasks:
     def _swap(self, tenant: str, rows: Mapping[str, TaskRow], digest: int) -> None:
         if rows:
             self._rows[tenant] = rows
-            self._declared[tenant] = self._policies(rows, digest)
+            self._declared[tenant] = self._policies(tenant, rows, digest)
+            self._sizes[tenant] = sum(len(row.document) for row in rows.values())
         else:
             self._rows.pop(tenant, None)
+            self._sizes.pop(tenant, None)
+            self._made.pop(tenant, None)
             self._declared.pop(tenant, None)
         self.changed()
 
-    def _policies(self, rows: Mapping[str, TaskRow], digest: int) -> Policies:
+    def _policies(self, tenant: str, rows: Mapping[str, TaskRow], digest: int) -> Policies:
         functions = self._undeclared
+        before = self._made.get(tenant)
+        made = self._made[tenant] = _OfTenant(
+            limits=_OfRows(_limits, rows, None if before is None else before.limits),
+            policies=_OfRows(_policy, rows, None if before is None else before.policies),
+        )
         limited = dict(functions.limited)
         for id, row in rows.items():
-            limits = _limits(row).over(limited.get(id, NO_LIMITS))
+            limits = made.limits.of(row).over(limited.get(id, NO_LIMITS))
             if limits and (id in functions.tasks or not self._fails_unknown):
                 limited[id] = limits
         return Policies(
-            tasks=_Declared(rows, functions.tasks), limited=limited, version=f"{digest:012x}"
+            tasks=_Declared(rows, functions.tasks, made.policies),
+            limited=limited,
+            version=f"{digest:012x}",
         )
 
     def _read_functions(self) -> None:
@@ -161,7 +189,7 @@ class DeclaredTasks:
         self._undeclared = _of_functions(self._functions)
         for tenant, rows in self._rows.items():
             digest = self._digest_of(tenant)
-            self._declared[tenant] = self._policies(rows, digest)
+            self._declared[tenant] = self._policies(tenant, rows, digest)
 
 
 def tag_of(row: TaskRow) -> str:
@@ -181,11 +209,48 @@ def _of_functions(functions: Functions) -> Policies:
     return Policies(tasks=tasks, limited=limited)
 
 
+class _OfRows(Generic[Made]):
+    """What was made of declarations: only of those in force, since each may have a large schema."""
+
+    def __init__(
+        self,
+        make: Callable[[TaskRow], Made],
+        rows: Mapping[str, TaskRow],
+        before: _OfRows[Made] | None,
+    ) -> None:
+        """`before`: what was made of those that were in force before."""
+        self._make = make
+        known: Mapping[str, tuple[TaskRow, Made]] = {} if before is None else before.made
+        self.made: dict[str, tuple[TaskRow, Made]] = {
+            id: each for id, each in known.items() if rows.get(id) == each[0]
+        }
+
+    def of(self, row: TaskRow) -> Made:
+        """What is made of a declaration in force, once."""
+        known = self.made.get(row.id)
+        if known is None:
+            known = self.made[row.id] = (row, self._make(row))
+        return known[1]
+
+
+class _OfTenant(NamedTuple):
+    """What was made of the declarations of a tenant."""
+
+    limits: _OfRows[TaskLimits]
+    policies: _OfRows[TaskPolicy]
+
+
 class _Declared(Mapping[str, TaskPolicy]):
     """Declarations before functions; a declaration is compiled when it is first asked for."""
 
-    def __init__(self, rows: Mapping[str, TaskRow], functions: Mapping[str, TaskPolicy]) -> None:
+    def __init__(
+        self,
+        rows: Mapping[str, TaskRow],
+        functions: Mapping[str, TaskPolicy],
+        compiled: _OfRows[TaskPolicy],
+    ) -> None:
         self._rows = rows
+        self._compiled = compiled
         self._functions = functions
         self._found: dict[str, TaskPolicy] = {}
 
@@ -195,7 +260,7 @@ class _Declared(Mapping[str, TaskPolicy]):
             row = self._rows.get(task_id)
             if row is None:
                 return self._functions[task_id]
-            found = _merged(_policy(row), self._functions.get(task_id, NO_POLICY))
+            found = _merged(self._compiled.of(row), self._functions.get(task_id, NO_POLICY))
             self._found[task_id] = found
         return found
 
@@ -216,7 +281,6 @@ def _merged(declared: TaskPolicy, of_function: TaskPolicy) -> TaskPolicy:
     )
 
 
-@lru_cache(maxsize=_COMPILED)
 def _limits(row: TaskRow) -> TaskLimits:
     with suppress(msgspec.MsgspecError):
         return limits_of(_decode(row.document))
@@ -229,7 +293,6 @@ def limits_of(task: TaskDefinition) -> TaskLimits:
     return task.limits.over(code or NO_LIMITS)
 
 
-@lru_cache(maxsize=_COMPILED)
 def _policy(row: TaskRow) -> TaskPolicy:
     version = tag_of(row)
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from datetime import timedelta
 
 from tenuto.built_in.protocol import code_checker
@@ -14,14 +14,15 @@ from tenuto.engine.definitions.resolver import Resolver
 from tenuto.engine.limits.known_limits import KnownLimits
 from tenuto.engine.shared import Shared
 from tenuto.engine.turns.requests import Request
+from tenuto.engine.usage import Usage
 from tenuto.store.parts.members import Pulse
 
 
 class Definitions:
     """Compiled versions, what tenants declare of their tasks, and their calendars."""
 
-    def __init__(self, shared: Shared, admit: Callable[[str, int], Awaitable[None]]) -> None:
-        """`admit` refuses a document of so many bytes where a tenant has its most."""
+    def __init__(self, shared: Shared, usage: Usage) -> None:
+        """`usage` refuses a document of so many bytes where a tenant has its most."""
         self._shared = shared
         settings = shared.settings
         self.declared_tasks = DeclaredTasks(
@@ -40,8 +41,11 @@ class Definitions:
             timeout=timedelta(seconds=settings.task_timeout),
             code=code_checker(shared.executors),
         )
-        self.plans.admit = admit
+        self.plans.admit = usage.admit_document
         self.calendars = Calendars(shared, self.plans.values)
+        quotas = settings.quotas
+        usage.watch("task_bytes", self.declared_tasks.used_bytes, quotas.task_bytes)
+        usage.watch("calendar_bytes", self.calendars.used_bytes, quotas.calendar_bytes)
         self.limits = KnownLimits(shared)
         self.policies = TenantPolicies(self.declared_tasks, self.calendars, self.limits)
 

@@ -430,6 +430,22 @@ SELECT {calendar_columns} FROM tenuto.calendars
 WHERE (tenant, id) > (:tenant, :id) AND is_newest = 1 AND is_removed = 0
 ORDER BY tenant, id LIMIT :limit;
 
+-- name: calendar_heads
+-- The numbers of the newest versions of a tenant's calendars, with those that are removed.
+SELECT id, version FROM tenuto.calendars
+WHERE tenant = :tenant AND id > :after AND is_newest = 1
+ORDER BY tenant, id LIMIT :limit;
+
+-- name: calendars_marks
+-- The mark of the calendars of each tenant that has or had any.
+SELECT tenant, count(*), CAST(sum(version) AS bigint) FROM tenuto.calendars
+WHERE is_newest = 1 GROUP BY tenant;
+
+-- name: calendars_mark_of
+-- The mark of the calendars of a tenant.
+SELECT count(*), coalesce(CAST(sum(version) AS bigint), 0) FROM tenuto.calendars
+WHERE tenant = :tenant AND is_newest = 1;
+
 -- name: calendars_mark
 -- How many calendars there are or were, and the sum of their versions.
 SELECT count(*), coalesce(CAST(sum(version) AS bigint), 0) FROM tenuto.calendars

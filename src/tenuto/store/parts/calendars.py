@@ -111,6 +111,31 @@ class Calendars(ColdPart):
         which = {"tenant": tenant, "id": id, "limit": limit}
         return await self._found(CalendarRow, "all_calendars", which)
 
+    @for_tenants
+    async def heads(
+        self, tenant: str, *, after: str = "", limit: int = 10_000
+    ) -> list[tuple[str, int]]:
+        """The ids and newest versions of a tenant's calendars, also of those that are removed.
+
+        They are found in an index alone, without the documents.
+        """
+        which = {"tenant": tenant, "after": after, "limit": limit}
+        return [
+            (str(id), int(version))
+            for id, version in await self._port.rows("calendar_heads", which)
+        ]
+
+    @for_tenants
+    async def mark_of(self, tenant: str) -> CalendarsMark:
+        """The fingerprint of the calendars of a tenant."""
+        [(number, versions)] = await self._port.rows("calendars_mark_of", {"tenant": tenant})
+        return CalendarsMark(number, versions)
+
+    async def marks(self) -> dict[str, CalendarsMark]:
+        """The fingerprints of the calendars of each tenant that has or had any."""
+        found = await self._port.rows("calendars_marks", {})
+        return {tenant: CalendarsMark(number, versions) for tenant, number, versions in found}
+
     async def mark(self) -> CalendarsMark:
         """The fingerprint of all calendars."""
         [(number, versions)] = await self._port.rows("calendars_mark", {})
