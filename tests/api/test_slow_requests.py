@@ -31,6 +31,7 @@ from tenuto.api.http_protocol import (
     BoundedHttp,
     BoundedSocket,
     Counts,
+    Patience,
     UnfinishedRequests,
     WaitingRequests,
 )
@@ -46,6 +47,8 @@ from tests.api.conftest import WAIT, Caller, Serve
 pytestmark = pytest.mark.asyncio
 
 HEAD_SECONDS = 20.0
+TAKING_SECONDS = 30.0
+DRAIN_SECONDS = 10.0
 WHOLE = b"POST /x HTTP/1.1\r\nhost: a\r\ncontent-length: 2\r\n\r\n{}"
 
 
@@ -57,6 +60,9 @@ class Wire:
         self.sent = b""
         self.is_closed = False
         self.is_read = True
+        self.untaken = 0
+        """Bytes that the client has not taken."""
+        self.is_aborted = False
 
     def get_extra_info(self, name: str) -> object:
         return {"peername": (self.address, 4711), "sockname": ("127.0.0.1", 80)}.get(name)
@@ -66,6 +72,12 @@ class Wire:
 
     def close(self) -> None:
         self.is_closed = True
+
+    def abort(self) -> None:
+        self.is_closed = self.is_aborted = True
+
+    def get_write_buffer_size(self) -> int:
+        return self.untaken
 
     def is_closing(self) -> bool:
         return self.is_closed
@@ -117,7 +129,7 @@ class Line:
                 self.waiting_requests,
                 WaitingRequests(pause=0),
             ),
-            head_seconds=HEAD_SECONDS,
+            patience=Patience(HEAD_SECONDS, TAKING_SECONDS, DRAIN_SECONDS),
         )
         wire = Wire(address)
         protocol.connection_made(cast("asyncio.Transport", wire))

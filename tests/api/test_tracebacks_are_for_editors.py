@@ -11,12 +11,13 @@ from tenuto import Context, Tenuto
 from tenuto.access.keys import Keys, KeyWish
 from tenuto.access.principal import Principal
 from tenuto.access.roles import Role
+from tenuto.api.large_documents.answers import LARGE
 from tenuto.core.lifecycle import Told, events_of
 from tenuto.live.messages import node_messages
 from tenuto.model.json import Object
 from tenuto.ports import SystemIds
 from tenuto.tasks.registry import Registry
-from tests.api.conftest import Caller, served
+from tests.api.conftest import WAIT, Caller, served
 
 FLOW: Object = {
     "id": "broken",
@@ -86,3 +87,27 @@ async def test_who_may_edit_definitions_sees_tracebacks_and_nobody_else_does() -
         for said in (live, sent):
             assert any(b"it fell" in each for each in said)
             assert not any(SECRET.encode() in each for each in said)
+
+
+@pytest.mark.asyncio
+async def test_another_process_takes_tracebacks_out_of_a_large_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """To decode it and to walk through it would keep the service from everything else."""
+    error = {
+        "code": "A",
+        "message": "it fell",
+        "details": {"traceback": SECRET, "row": "y" * LARGE},
+    }
+    async with served(app=Tenuto(tasks=tasks())) as call:
+        await call.app.deploy(WAIT)
+        id = (await call.app.start("wait", {"orderId": 1, "error": error})).id
+        shown = {}
+        monkeypatch.setattr("tenuto.model.tracebacks.without_tracebacks", None)
+        for role in (Role.VIEWER, Role.EDITOR):
+            headers = await key_of(call, role)
+            shown[role] = await call("GET", f"/instances/{id}/context", headers=headers)
+        assert call.pipeline.service.answer_process.pid is not None
+    assert all(each.status == 200 and "y" * LARGE in each.text for each in shown.values())
+    assert SECRET not in shown[Role.VIEWER].text
+    assert SECRET in shown[Role.EDITOR].text

@@ -82,6 +82,11 @@ class ServiceConfig(Struct, frozen=True, kw_only=True):
     """How long a body may take, beside a second for each 10,000 bytes that have come."""
     unfinished_requests: int = 5_000
     """Unfinished requests of one address at the same time."""
+    untaken_bytes: int = 64_000_000
+    """Bytes of large answers that the clients of one tenant, or of one address without a
+    credential, have not taken yet; a large answer beyond it is refused."""
+    taking_seconds: float = 30.0
+    """How long a client may take nothing of its answer; then the connection is closed."""
     live: LiveBounds = LiveBounds()
     environment: str | None = None
     """The name of the installation, such as `production`, which the web UI shows."""

@@ -28,6 +28,7 @@ from tenuto.api.connections import Connections
 from tenuto.api.incoming import PASSED
 from tenuto.api.problems import MEDIA, Refusal, problem_answer
 from tenuto.api.repeated_refusals import RepeatedRefusals
+from tenuto.api.slow_taker import SlowTaker
 from tenuto.ports import Clock, Ids, Timer
 
 PORTION = 2_048
@@ -51,6 +52,9 @@ LINGER = 5.0
 """Seconds for the rest of a body whose request is answered already."""
 ON_ITS_WAY = 0.3
 """Seconds for a request that was sent before the client could know that the server stops."""
+BEFORE_CANCEL = 0.5
+"""Seconds before the server cancels what is under way, in which connections are closed whose
+clients have not taken their answers: these need no more time, and nothing to be written of them."""
 _UNREADABLE = "TEN-2037"
 _REASONS = {
     400: b"Bad Request",
@@ -131,6 +135,17 @@ class Counts(NamedTuple):
     """Connections whose requests come in tiny pieces."""
 
 
+class Patience(NamedTuple):
+    """For how many seconds a server waits for its clients."""
+
+    head_seconds: float
+    """For the headers of a request."""
+    taking_seconds: float
+    """For one that takes nothing of its answer."""
+    drain_seconds: float
+    """For all of them, when it stops."""
+
+
 class HeldFlow(FlowControl):
     """Reads nothing more while requests of the connection wait, or others are read before it.
 
@@ -159,7 +174,7 @@ class BoundedHttp(HttpToolsProtocol):
         clock: Clock,
         ids: Ids,
         counts: Counts,
-        head_seconds: float,
+        patience: Patience,
         refusals: RepeatedRefusals | None = None,
     ) -> None:
         """`refusals`: of requests that are refused without the pipeline."""
@@ -171,7 +186,7 @@ class BoundedHttp(HttpToolsProtocol):
         self._ids = ids
         self._open = counts.connections
         self._half_read = counts.unfinished
-        self._head_seconds = head_seconds
+        self._patience = patience
         self._refusals = refusals
         self._is_held = False
         """Whether the request that is read may be refused like one before, once it is whole."""
@@ -203,6 +218,7 @@ class BoundedHttp(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self.flow = HeldFlow(transport, self)
+        self._taker = SlowTaker(transport, self._clock, self._patience.taking_seconds)
         self._is_counted = self._open.begin(_network(self.client))
         if self._is_counted:
             self._watch()
@@ -211,6 +227,7 @@ class BoundedHttp(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._forget()
+        self._taker.end()
         if self._is_counted:
             self._open.end(_network(self.client))
         super().connection_lost(exc)
@@ -218,6 +235,9 @@ class BoundedHttp(HttpToolsProtocol):
     def shutdown(self) -> None:
         """Answer what is under way, or on its way, and close the connection then."""
         self._is_stopping = True
+        drain = self._patience.drain_seconds
+        self._taker.hurry(drain / 2)
+        self._clock.call_later(max(drain - BEFORE_CANCEL, drain / 2), self._taker.close_untaken)
         if self._is_answering:
             super().shutdown()
         else:
@@ -225,7 +245,29 @@ class BoundedHttp(HttpToolsProtocol):
 
     def _close_unless_answering(self) -> None:
         if not self._is_answering:
-            self.transport.close()
+            self._close()
+
+    def _close(self) -> None:
+        """Close the connection once the client has taken what is written, or takes nothing."""
+        self.transport.close()
+        self._watch_closing()
+
+    def _watch_closing(self) -> None:
+        if self.transport.get_write_buffer_size():
+            self._taker.begin()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._taker.begin()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if not self.transport.is_closing():
+            self._taker.end()
+
+    def timeout_keep_alive_handler(self) -> None:
+        if not self.transport.is_closing():
+            self._close()
 
     def data_received(self, data: bytes) -> None:
         if len(data) <= PORTION and not self.has_waiting and not self._rests:
@@ -240,6 +282,7 @@ class BoundedHttp(HttpToolsProtocol):
     def handle_websocket_upgrade(self) -> None:
         # The WebSocket protocol takes over the connection, and the count of it.
         self._is_upgraded = True
+        self._taker.end()
         super().handle_websocket_upgrade()
 
     # -- reading
@@ -344,9 +387,11 @@ class BoundedHttp(HttpToolsProtocol):
             self._watch()
         self._has_waited = False
         is_left = self._head < 0 and not self._is_answering
-        if is_left and not self.transport.is_closing():
+        if self.transport.is_closing():
+            self._watch_closing()
+        elif is_left:
             self._cancel_timer()
-            self._timer = self._clock.call_later(LINGER, self.transport.close)
+            self._timer = self._clock.call_later(LINGER, self._close)
 
     # -- refusals without the pipeline
 
@@ -436,7 +481,7 @@ class BoundedHttp(HttpToolsProtocol):
                 return
             self._address = address
         if self._head >= 0 and self._timer is None:
-            self._timer = self._clock.call_later(self._head_seconds, self._too_slow)
+            self._timer = self._clock.call_later(self._patience.head_seconds, self._too_slow)
 
     def _too_slow(self) -> None:
         self._timer = None
@@ -449,7 +494,7 @@ class BoundedHttp(HttpToolsProtocol):
         if self._is_inside:
             self._refuse(408, "TEN-2035", "the headers of the request did not come in time")
         else:
-            self.transport.close()
+            self._close()
 
     def _refuse(self, status: int, code: str, message: str) -> None:
         refusal = problem_answer(Refusal(status, code, message), "", self._ids.short())
@@ -463,7 +508,7 @@ class BoundedHttp(HttpToolsProtocol):
         lines = [f"{name}: {value}".encode() for name, value in headers.items()]
         first = b"HTTP/1.1 %d %s" % (status, _REASONS[status])
         self.transport.write(b"\r\n".join([first, *lines, b"", body]))
-        self.transport.close()
+        self._close()
         self._forget()
 
     def _forget(self) -> None:

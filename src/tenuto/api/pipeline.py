@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from typing import Any
 from urllib.parse import quote
@@ -26,6 +27,7 @@ from tenuto.api.browsers import Browsers, refuse_relayed
 from tenuto.api.call import NO_QUERY, Call, ClientGone
 from tenuto.api.entity_tags import is_known
 from tenuto.api.incoming import IncomingRequest, with_offered_credential
+from tenuto.api.large_documents.answers import answer_without_tracebacks
 from tenuto.api.operation import Operation
 from tenuto.api.problems import Refusal, broken, problem_answer
 from tenuto.api.request_audit import RequestAudit
@@ -37,9 +39,11 @@ from tenuto.api.request_parser import (
     refuse_media,
 )
 from tenuto.api.responses import (
+    PIECE,
     SECURITY,
     Pairs,
     ResponseSender,
+    answer_body,
     deny_socket,
     send_answer,
     send_preflight,
@@ -50,14 +54,16 @@ from tenuto.api.responses import (
 from tenuto.api.routes import Routes
 from tenuto.api.service import Service
 from tenuto.api.shapes import Query, items_in
-from tenuto.api.shedding import shed_kinds
+from tenuto.api.shedding import is_list, shed_kinds
 from tenuto.api.ui.pages import UiPages
+from tenuto.api.untaken_answers import who_takes
 from tenuto.engine.load.pressure import Sheddable
 from tenuto.model.errors import StoreUnavailable, TenutoError, may_be_written
 from tenuto.model.moments import moments_in, spelled
 
 log = logging.getLogger("tenuto.api")
 
+_NOT_COUNTED = nullcontext()
 _ANONYMOUS = Principal(tenant="", name="", role=Role.VIEWER, scopes=frozenset(), kind="system")
 """The client of a public operation: without permissions and without a tenant."""
 
@@ -77,6 +83,7 @@ class RequestPipeline:
         self._browsers = Browsers(service.config)
         self._audit = RequestAudit(service.audit)
         self._shed = shed_kinds(service.operations)
+        self._lists = frozenset(each.name for each in service.operations if is_list(each))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         match scope["type"]:
@@ -113,6 +120,8 @@ class RequestPipeline:
                 stopped = may_be_written("the service stopped before the answer was known")
                 answer = problem_answer(stopped, incoming.path, request_id)
                 await send_refusal(sender, answer, around)
+            if self.service.stopping.is_set():
+                return  # the server logs a traceback for each that is not ended by its answer
             raise
         except TenutoError as error:
             if sender.has_begun:
@@ -165,12 +174,16 @@ class RequestPipeline:
                 # Not before its body is there: a client may take its time for that.
                 incoming.place = self.service.pressure.starts.enter(call.principal.tenant)
             call.place = incoming.place
-            answer = await self._perform(incoming, operation, call)
+            if operation.name in self._lists:
+                answer = await self._perform_in_turn(incoming, operation, call)
+            else:
+                answer = await self._perform(incoming, operation, call)
         except TenutoError as error:
             await self._audit.refusal(incoming, error)
             raise
         if isinstance(answer, Response):
-            await answer(scope, receive, with_headers(send, around))
+            with self._held(incoming, len(getattr(answer, "body", b""))):
+                await answer(scope, receive, with_headers(send, around))
             return
         if 304 in operation.other_statuses and is_known(
             incoming.headers, call.response_headers.get("etag")
@@ -178,15 +191,23 @@ class RequestPipeline:
             call.status, answer = 304, None
         if _has_moments(operation.response):
             answer = spelled(answer)
-        status = call.status or operation.status
-        await send_answer(
-            send,
-            status,
-            answer,
-            call.response_headers,
-            around,
-            shows_tracebacks=call.principal.may(Permission.WORKFLOWS_WRITE),
-        )
+        body = answer_body(answer)
+        del answer  # what it was made of is not kept until the client has taken it
+        with self._held(incoming, len(body)):
+            if not call.principal.may(Permission.WORKFLOWS_WRITE):
+                body = await answer_without_tracebacks(
+                    self.service.answer_process, body, call.principal.tenant
+                )
+            status = call.status or operation.status
+            await send_answer(send, status, body, call.response_headers, around)
+
+    def _held(self, incoming: IncomingRequest, size: int) -> AbstractContextManager[None]:
+        """Counts a large answer while it is sent; TenutoError where there is no room for it."""
+        if size <= PIECE:
+            return _NOT_COUNTED
+        who = who_takes(incoming.principal, incoming.source)
+        is_change = incoming.scope["method"] not in ("GET", "HEAD")
+        return self.service.untaken.holding(who, size, is_change=is_change)
 
     async def _perform(
         self, incoming: IncomingRequest, operation: Operation, call: Call[Any]
@@ -198,6 +219,16 @@ class RequestPipeline:
         if not operation.is_audited:
             return await self._audit.read(incoming, lambda: operation.handler(call, *arguments))
         return await self._audit.change(incoming, call, lambda: operation.handler(call, *arguments))
+
+    async def _perform_in_turn(
+        self, incoming: IncomingRequest, operation: Operation, call: Call[Any]
+    ) -> object:
+        turns, tenant = self.service.list_turns, call.principal.tenant
+        await turns.enter(tenant)
+        try:
+            return await self._perform(incoming, operation, call)
+        finally:
+            turns.leave(tenant)
 
     def _check_source(self, incoming: IncomingRequest) -> Pairs:
         """CORS headers for the answer; refuses a foreign host or origin, and too many requests."""

@@ -12,7 +12,6 @@ from starlette.types import Message, Send
 from starlette.websockets import WebSocket
 
 from tenuto.api.problems import MEDIA, ProblemAnswer
-from tenuto.model.tracebacks import text_without_tracebacks
 
 Headers: TypeAlias = Mapping[str, str]
 Pairs: TypeAlias = list[tuple[bytes, bytes]]
@@ -35,6 +34,11 @@ _POLICY_VIOLATION = 1008
 _encode = msgspec.json.Encoder().encode
 
 
+PIECE = 65_536
+"""Bytes of a body that are handed to the server at once. A larger one goes out in pieces: the next
+one when the client has taken most of those before."""
+
+
 class ResponseSender:
     """An ASGI `send` that knows whether the answer has begun: then no other can follow."""
 
@@ -46,24 +50,34 @@ class ResponseSender:
 
     async def __call__(self, message: Message) -> None:
         self.has_begun = True
-        await self._send(message)
+        if len(message.get("body", b"")) <= PIECE:
+            await self._send(message)
+        else:
+            await self._send_pieces(message)
+
+    async def _send_pieces(self, message: Message) -> None:
+        body, is_last = message["body"], not message.get("more_body", False)
+        for begin in range(0, len(body), PIECE):
+            end = begin + PIECE
+            more = not is_last or end < len(body)
+            await self._send({**message, "body": body[begin:end], "more_body": more})
+
+
+def answer_body(answer: object) -> bytes:
+    """A result as JSON; None has no body."""
+    return b"" if answer is None else _encode(answer)
 
 
 async def send_answer(
     send: Send,
     status: int,
-    answer: object,
+    body: bytes,
     headers: Headers,
     around: Pairs,
-    *,
-    shows_tracebacks: bool = False,
 ) -> None:
-    """Send a result as JSON; None has no body. `around`: headers of every answer to the request."""
-    body = b"" if answer is None else _encode(answer)
-    if not shows_tracebacks:
-        body = text_without_tracebacks(body)
+    """Send a result in JSON, or nothing. `around`: headers of every answer to the request."""
     pairs = [*around, *_USUAL, *_pairs(headers)]
-    if answer is not None:
+    if body:
         pairs.append((b"content-type", b"application/json"))
     if status not in _WITHOUT_BODY:
         pairs.append((b"content-length", str(len(body)).encode()))

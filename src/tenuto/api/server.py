@@ -19,6 +19,7 @@ from tenuto.api.http_protocol import (
     BoundedHttp,
     BoundedSocket,
     Counts,
+    Patience,
     UnfinishedRequests,
     WaitingRequests,
 )
@@ -94,7 +95,7 @@ async def serving(pipeline: RequestPipeline, listener: socket.socket) -> AsyncIt
         server_header=False,
         proxy_headers=False,
         timeout_keep_alive=_LONGEST_IDLE,
-        timeout_graceful_shutdown=max(1, math.ceil(service.config.drain_seconds)),
+        timeout_graceful_shutdown=_drain_seconds(service),
     )
     server = _Server(config)
     running = asyncio.ensure_future(server.serve(sockets=[listener]))
@@ -133,9 +134,15 @@ def http_protocol(
             WaitingRequests(),
             in_pieces,
         ),
-        head_seconds=service.config.head_seconds,
+        patience=Patience(
+            service.config.head_seconds, service.config.taking_seconds, _drain_seconds(service)
+        ),
         refusals=service.repeated_refusals,
     )
+
+
+def _drain_seconds(service: Service) -> int:
+    return max(1, math.ceil(service.config.drain_seconds))
 
 
 def _protocol(kind: type[asyncio.Protocol], **bounds: object) -> type[asyncio.Protocol]:

@@ -26,6 +26,7 @@ from tenuto.api.event_tickets import event_tickets
 from tenuto.api.large_documents.asking import Asking
 from tenuto.api.large_documents.inputs import check_input
 from tenuto.api.large_documents.reader import DocumentReader
+from tenuto.api.list_turns import ListTurns
 from tenuto.api.operation import Operation, Size
 from tenuto.api.problems import Refusal
 from tenuto.api.queue_depths import QueueDepths
@@ -39,6 +40,7 @@ from tenuto.api.schedule_tickets import (
     schedule_tickets,
     with_token,
 )
+from tenuto.api.untaken_answers import UntakenAnswers
 from tenuto.api.widget_tickets import widget_tickets
 from tenuto.app import Tenuto
 from tenuto.built_in.javascript import JavaScriptExecutor
@@ -135,7 +137,8 @@ class Service:
         )
         seconds = app.engine.settings.bounds.document_seconds
         self.document_process, self.input_process = Asking(seconds=seconds), Asking(seconds=seconds)
-        """Processes for what takes long in requests: inputs do not wait for documents."""
+        self.answer_process = Asking(seconds=seconds)
+        """Processes for what takes long in requests: none waits for what another one does."""
         self.documents = _reader(app.engine, self.document_process)
         app.engine.plans.inputs.costly = partial(check_input, self.input_process)
         self.queue_depths = QueueDepths(app.engine)
@@ -166,6 +169,10 @@ class Service:
         self.stopping = asyncio.Event()
         """Set when the service stops: requests that wait are answered as they stand."""
         self._leaving_long: Timer | None = None
+        self.untaken = UntakenAnswers(config.untaken_bytes)
+        """Large answers that clients have not taken yet."""
+        self.list_turns = ListTurns()
+        """How many lists of a tenant are made at once."""
         self.waiting: set[asyncio.Future[Held]] = set()
         """Waits for the end of instances; cancelled when the service stops."""
         self.live = LiveHub(app.engine)
@@ -204,7 +211,7 @@ class Service:
     def _leave_long_requests(self) -> None:
         """Refuse documents that are not read yet, and answer for events that are not matched."""
         self.app.engine.leave_matching()
-        for process in (self.document_process, self.input_process):
+        for process in (self.document_process, self.input_process, self.answer_process):
             process.refuse_all()
 
     def count_request(self, principal: Principal, more: int = 1) -> None:
@@ -288,7 +295,8 @@ class Service:
         """Write the audit lines and uses of keys that are left; there are no requests any more."""
         if self._leaving_long is not None:
             self._leaving_long.cancel()
-        await asyncio.gather(self.document_process.close(), self.input_process.close())
+        processes = (self.document_process, self.input_process, self.answer_process)
+        await asyncio.gather(*(each.close() for each in processes))
         for each in (self.authentication, self.audit):
             if isinstance(each, Authenticator | AuditLog):
                 await each.close()

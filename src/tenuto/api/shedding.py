@@ -40,7 +40,11 @@ def shed_kinds(operations: Iterable[Operation]) -> dict[str, Sheddable]:
 def _kind(operation: Operation) -> Sheddable | None:
     if operation.name in STARTS:
         return "starts"
-    is_list = operation.method == "GET" and get_origin(operation.response) is Page
-    if operation.name in READS or (is_list and operation.name not in NEEDED):
+    if operation.name in READS or (is_list(operation) and operation.name not in NEEDED):
         return "reads"
     return None
+
+
+def is_list(operation: Operation) -> bool:
+    """Whether an operation answers with a page, whose rows may be large."""
+    return operation.method == "GET" and get_origin(operation.response) is Page

@@ -28,8 +28,13 @@ def without_tracebacks(value: JSON) -> JSON:
     return shown
 
 
+def may_have_tracebacks(text: bytes) -> bool:
+    """Whether JSON has to be read to know of tracebacks in it; most has not."""
+    return _MARK in text
+
+
 def text_without_tracebacks(text: bytes) -> bytes:
-    """JSON without the tracebacks of the failures in it; most has none, and is not read."""
-    if _MARK not in text:
+    """JSON without the tracebacks of the failures in it."""
+    if not may_have_tracebacks(text):
         return text
     return _encode(without_tracebacks(msgspec.json.decode(text)))

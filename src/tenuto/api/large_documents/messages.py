@@ -34,7 +34,11 @@ class CheckInput(Struct, frozen=True, kw_only=True, tag="input"):
     """In JSON."""
 
 
-Question: TypeAlias = ReadDocument | CheckInput
+class HideTracebacks(Struct, frozen=True, kw_only=True, tag="tracebacks"):
+    """Take the tracebacks out of an answer, which follows in JSON."""
+
+
+Question: TypeAlias = ReadDocument | CheckInput | HideTracebacks
 
 
 class Refused(Struct, frozen=True, kw_only=True):
@@ -66,10 +70,12 @@ def refused(
 
 
 class Answer(Struct, frozen=True, kw_only=True):
-    """What is known of a document, or why nothing is; or the problems of an input."""
+    """What is known of a document, or why nothing is; problems of an input; or an answer."""
 
     reading: Reading | None = None
     problems: tuple[Problem, ...] = ()
+    text: bytes = b""
+    """An answer in JSON without tracebacks."""
     refused: Refused | None = None
     broken: str | None = None
     """The traceback of a bug."""

@@ -15,6 +15,7 @@ import msgspec
 from tenuto.api.large_documents.messages import (
     Answer,
     CheckInput,
+    HideTracebacks,
     Question,
     ReadDocument,
     read_question,
@@ -29,6 +30,7 @@ from tenuto.engine.definitions.reading import Reading, read_document
 from tenuto.model.call_stack import with_call_room
 from tenuto.model.errors import InvalidInput, Problem
 from tenuto.model.json import JSON
+from tenuto.model.tracebacks import text_without_tracebacks
 from tenuto.tasks.answering_process import answer_questions
 
 _NICENESS = 10
@@ -41,8 +43,10 @@ def answer(message: bytes) -> bytes:
 
 
 def answered(question: Question, body: bytes) -> Answer:
-    """What is asked of a document or an input; never an exception."""
+    """What is asked of a document, an input or an answer; never an exception."""
     try:
+        if isinstance(question, HideTracebacks):
+            return Answer(text=text_without_tracebacks(body))
         if isinstance(question, CheckInput):
             return Answer(problems=_problems(question, body))
         return Answer(reading=_reading(question, body))

@@ -1,0 +1,59 @@
+"""Lets a few lists of a tenant be made at once; the others wait for their turn.
+
+A list is read in portions, up to 8 MB of them. Hundreds that are made at once would all be in
+memory, half made, and each would end no sooner than if they came one after the other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, deque
+
+AT_ONCE = 4
+"""Lists of one tenant."""
+
+
+class ListTurns:
+    """The lists that are being made, by tenant; one without any is not kept."""
+
+    def __init__(self, at_once: int = AT_ONCE) -> None:
+        self._at_once = at_once
+        self._under_way: Counter[str] = Counter()
+        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
+
+    async def enter(self, tenant: str) -> None:
+        """Return when it is the turn of a list; it is over with `leave`."""
+        if self._under_way[tenant] < self._at_once:
+            self._under_way[tenant] += 1
+            return
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(tenant, deque()).append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if not turn.cancelled():
+                self.leave(tenant)  # it was given the turn in the same moment
+            raise
+
+    def leave(self, tenant: str) -> None:
+        """A list is made: it is the turn of the one that has waited longest."""
+        waiting = self._waiting.get(tenant)
+        while waiting:
+            turn = waiting.popleft()
+            if not waiting:
+                del self._waiting[tenant]
+            if not turn.done():
+                turn.set_result(None)
+                return
+        self._under_way[tenant] -= 1
+        if not self._under_way[tenant]:
+            del self._under_way[tenant]
+
+    @property
+    def has_waiting(self) -> bool:
+        """Whether any list waits for its turn."""
+        return bool(self._waiting)
+
+    def __len__(self) -> int:
+        """The number of tenants with lists under way."""
+        return len(self._under_way)

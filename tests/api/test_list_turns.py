@@ -1,0 +1,62 @@
+"""Lists of one tenant are made a few at a time, and do not wait for those of another."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from tenuto.api.list_turns import ListTurns
+from tests.api.conftest import Serve
+
+pytestmark = pytest.mark.asyncio
+
+
+async def test_lists_of_a_tenant_wait_for_their_turn_in_order() -> None:
+    turns, entered = ListTurns(at_once=1), list[int]()
+
+    async def one(number: int) -> None:
+        await turns.enter("a")
+        entered.append(number)
+
+    await one(0)
+    waiting = [asyncio.ensure_future(one(number)) for number in (1, 2)]
+    await turns.enter("b")
+    assert entered == [0]
+    for each in waiting:
+        turns.leave("a")
+        await each
+    assert entered == [0, 1, 2]
+    for tenant in "ab":
+        turns.leave(tenant)
+    assert len(turns) == 0
+
+
+async def test_a_list_that_is_given_up_leaves_its_turn_to_the_next() -> None:
+    turns = ListTurns(at_once=1)
+    await turns.enter("a")
+    first, second, third = (asyncio.ensure_future(turns.enter("a")) for _ in range(3))
+    begun = asyncio.get_running_loop().create_future()
+    asyncio.get_running_loop().call_soon(begun.set_result, None)
+    await begun
+    first.cancel()
+    turns.leave("a")
+    second.cancel()  # in the moment in which it was given the turn
+    await third
+    turns.leave("a")
+    assert len(turns) == 0
+    assert first.cancelled()
+    assert second.cancelled()
+
+
+async def test_while_lists_of_a_tenant_wait_its_other_requests_are_answered(serve: Serve) -> None:
+    async with serve() as call, asyncio.timeout(60):
+        turns = call.pipeline.service.list_turns = ListTurns(at_once=1)
+        await turns.enter("default")
+        listed = asyncio.ensure_future(call.get("/workflows"))
+        while not turns.has_waiting:
+            assert (await call.get("/me")).status == 200
+        assert not listed.done()
+        turns.leave("default")
+        assert (await listed).status == 200
+        assert len(turns) == 0
