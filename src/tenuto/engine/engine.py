@@ -335,6 +335,7 @@ class Engine:
         try:
             async with asyncio.timeout(_LAST_WRITES):
                 self.shared.sharing.end()
+                self.effects.stop()
                 await self.turns.settle()
                 if self.store.is_shared:
                     # An unshared store is caught up by the next process that opens it.

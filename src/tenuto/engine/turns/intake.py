@@ -57,6 +57,8 @@ class Intake:
         """The same for bytes of the log."""
         self.most_seconds = bounds.turn_seconds
         """The same for the time that decisions take."""
+        self.most_entries = bounds.decision_entries
+        """The most entries of a decision in the turn that was taken last."""
         self.backlogs: frozenset[str] = frozenset()
         """The tenants with a backlog in the turn that was taken last, while tenants share."""
         self.new_backlogs: frozenset[str] = frozenset()
@@ -366,11 +368,16 @@ class Intake:
         self.sharing.saw(seen)
         self._most_taken, self.most_rows = bounds.turn_requests, bounds.turn_rows
         self.most_steps, self.most_bytes = bounds.turn_steps, bounds.turn_bytes
+        self.most_entries = bounds.decision_entries
+        if self.sharing.is_ended:
+            # What a decision leaves over then is for the next process.
+            self.most_entries = min(self.most_entries, bounds.shared_entries)
         if self.sharing.is_shared:
             self._most_taken = min(self._most_taken, bounds.turn_share * most)
             self.most_rows = min(self.most_rows, 2 * bounds.turn_share * most)
             self.most_steps = min(self.most_steps, bounds.shared_steps)
             self.most_bytes = min(self.most_bytes, bounds.shared_bytes)
+            self.most_entries = min(self.most_entries, bounds.shared_entries)
 
     def _taken_events(self) -> list[EventRequest]:
         """Events up to the first whose id is among them: a turn has each id once.
