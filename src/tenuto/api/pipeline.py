@@ -113,6 +113,7 @@ class RequestPipeline:
                 stopped = may_be_written("the service stopped before the answer was known")
                 answer = problem_answer(stopped, incoming.path, request_id)
                 await send_refusal(sender, answer, around)
+                return  # it is answered: for the server it is no failure
             raise
         except TenutoError as error:
             if sender.has_begun:

@@ -202,8 +202,8 @@ class Service:
         await self.bulk.stop()
 
     def _leave_long_requests(self) -> None:
-        """Refuse documents that are not read yet, and answer for events that are not matched."""
-        self.app.engine.leave_matching()
+        """Refuse what is not read or decided on yet, and answer for events that are not matched."""
+        self.app.engine.leave_long_requests()
         for process in (self.document_process, self.input_process):
             process.refuse_all()
 

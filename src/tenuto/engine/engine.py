@@ -354,6 +354,13 @@ class Engine:
         self.membership.leave_unfinished()
         self.events.slices.end()
 
+    def leave_long_requests(self) -> None:
+        """Refuse what requests wait for and takes long, since the process stops."""
+        self.leave_matching()
+        self.admissions.leave()
+        self.plans.leave()
+        self.turns.leave_costly()
+
     # -- requests
 
     async def start(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from itertools import takewhile
 from operator import attrgetter
@@ -165,6 +165,11 @@ class Drafter:
     def is_service_full(self) -> bool:
         """Whether the limit of the whole service has no room, as far as is known."""
         return self._free is not None and self._free.is_service_full
+
+    @property
+    def costly(self) -> Collection[str]:
+        """The tenants whose newest decision was long."""
+        return self._costly.keys()
 
     @property
     def has_work(self) -> bool:

@@ -108,6 +108,10 @@ class Lane:
         """Forget all instances: the process does not own them any more."""
         self._drafter.forget_all()
 
+    def leave_costly(self, error: TenutoError) -> None:
+        """Refuse new requests of tenants whose decisions take long."""
+        self._intake.refuse_new_of(self._drafter.costly, error)
+
     async def idle(self) -> None:
         """Return once nothing waits and no turn is under way."""
         await self._intake.is_idle.wait()
