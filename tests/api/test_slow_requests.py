@@ -647,7 +647,10 @@ async def test_a_socket_that_watches_nothing_and_says_nothing_is_closed(serve: S
 
 
 async def test_a_request_that_a_stop_cuts_off_is_answered_with_503() -> None:
-    """The server cancels what is under way once it has waited for long enough."""
+    """The server cancels what is under way once it has waited for long enough.
+
+    It would write a traceback for a request that ends with the cancellation.
+    """
     app = Tenuto()
     pipeline = RequestPipeline(Service(app, ServiceConfig(), OPERATIONS))
     sent: list[Message] = []
@@ -671,7 +674,6 @@ async def test_a_request_that_a_stop_cuts_off_is_answered_with_503() -> None:
     }
     async with app:
         answering = asyncio.ensure_future(pipeline(scope, receive, send))
-        with pytest.raises(asyncio.CancelledError):
-            await answering
+        await answering
     assert sent[0]["status"] == 503
     assert json.loads(sent[1]["body"])["code"] == "TEN-4019"

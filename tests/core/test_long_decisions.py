@@ -278,3 +278,10 @@ def test_the_conditions_of_one_step_share_a_budget() -> None:
     run = play(draw("c", c=condition(**branches)), check=None).start({"list": [0] * 2_000})
     assert run.status is Status.FAILED
     assert "the expressions of one step" in str(run.entries)
+
+
+def test_a_decision_is_shorter_where_its_policies_say_so() -> None:
+    run = play(INSTANT, check=None, policies=Policies(most_entries=50)).start(list(range(200)))
+    sizes = until_settled(run)
+    assert max(sizes) < 50 + 10
+    assert run.running == ["z"]

@@ -19,7 +19,7 @@ from tenuto.engine.definitions import large_documents, start_checks
 from tenuto.engine.definitions.large_documents import LARGE, LargeDocuments, is_small
 from tenuto.engine.events import event_intake
 from tenuto.engine.turns.sharing import Sharing
-from tenuto.model.errors import Overloaded, Problem
+from tenuto.model.errors import Overloaded, Problem, StoreUnavailable
 from tenuto.model.json import JSON, Object, json_problem
 from tenuto.model.large_json import decode
 from tenuto.model.pauses import PACE, between_parts
@@ -335,3 +335,26 @@ async def test_the_bounds_of_a_saved_schema_are_found_in_a_thread(
     async with Tenuto(MemoryStore(disk)) as app:
         await app.start("small", {"k1": "a"})
     assert threads == ["large document"]
+
+
+@pytest.mark.asyncio
+async def test_documents_of_requests_are_refused_when_the_process_stops_and_others_are_read() -> (
+    None
+):
+    documents, begun, may_end = LargeDocuments(), threading.Event(), threading.Event()
+
+    def work() -> str:
+        begun.set()
+        assert may_end.wait(60)
+        return "read"
+
+    reading = [asyncio.ensure_future(documents.read(LARGE, work)) for _ in range(3)]
+    needed = asyncio.ensure_future(documents.read(LARGE, work, may_refuse=False))
+    assert await asyncio.to_thread(begun.wait, 60)
+    documents.refuse_all()
+    refused = await asyncio.gather(*reading, return_exceptions=True)
+    assert [type(each) for each in refused] == [StoreUnavailable] * 3
+    with pytest.raises(StoreUnavailable):
+        await documents.read(LARGE, work)
+    may_end.set()
+    assert await needed == "read"

@@ -120,6 +120,7 @@ class RequestPipeline:
                 stopped = may_be_written("the service stopped before the answer was known")
                 answer = problem_answer(stopped, incoming.path, request_id)
                 await send_refusal(sender, answer, around)
+                return  # it is answered: for the server it is no failure
             if self.service.stopping.is_set():
                 return  # the server logs a traceback for each that is not ended by its answer
             raise

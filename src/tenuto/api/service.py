@@ -209,8 +209,8 @@ class Service:
         await self.bulk.stop()
 
     def _leave_long_requests(self) -> None:
-        """Refuse documents that are not read yet, and answer for events that are not matched."""
-        self.app.engine.leave_matching()
+        """Refuse what is not read or decided on yet, and answer for events that are not matched."""
+        self.app.engine.leave_long_requests()
         for process in (self.document_process, self.input_process, self.answer_process):
             process.refuse_all()
 

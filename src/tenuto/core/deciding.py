@@ -109,7 +109,8 @@ class Deciding(Steps):
         self._goes_on = goes_on
         self._was_left = was_left = state.is_unsettled
         self._was_listening = plan.has_triggers and listens(plan, state)
-        self._most = 0 if was_left and not goes_on else plan.most_entries
+        most = min(plan.most_entries, policies.most_entries)
+        self._most = 0 if was_left and not goes_on else most
         # A log's times never go back, whatever the clock does.
         self.now = max(now, state.updated_at)
         self.entries: list[Entry] = []

@@ -116,8 +116,8 @@ class Plan:
     ) -> None:
         """`rehearsal` has the mocks of a test run.
 
-        A decision stops after `most_entries`; further decisions continue it. `timeout` is that of
-        attempts where neither their step nor their task says.
+        A decision stops after `most_entries`, or those of its policies; further ones continue it.
+        `timeout` is that of attempts where neither their step nor their task says.
         """
         self.definition = definition
         self.rehearsal = rehearsal

@@ -34,6 +34,8 @@ class Bounds(Struct, frozen=True, kw_only=True):
     tenants are at work: each of them waits for the turns of the others."""
     decision_entries: int = MOST_ENTRIES
     """The most entries of one decision; further decisions continue it."""
+    shared_entries: int = 100
+    """The same while several tenants are at work, and while the engine stops: some milliseconds."""
     large_document: int = 20_000
     """From how many bytes a value is checked in a thread, one at a time; definitions from a tenth
     of that on."""

@@ -335,6 +335,7 @@ class Engine:
         try:
             async with asyncio.timeout(_LAST_WRITES):
                 self.shared.sharing.end()
+                self.effects.stop()
                 await self.turns.settle()
                 if self.store.is_shared:
                     # An unshared store is caught up by the next process that opens it.
@@ -352,6 +353,13 @@ class Engine:
         self.shared.sharing.end()
         self.membership.leave_unfinished()
         self.events.slices.end()
+
+    def leave_long_requests(self) -> None:
+        """Refuse what requests wait for and takes long, since the process stops."""
+        self.leave_matching()
+        self.admissions.leave()
+        self.plans.leave()
+        self.turns.leave_costly()
 
     # -- requests
 

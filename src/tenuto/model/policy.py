@@ -65,6 +65,10 @@ class TaskPolicy(Struct, frozen=True, kw_only=True):
 NO_POLICY = TaskPolicy()
 
 
+MOST_ENTRIES = 1_000
+"""The most entries of one decision; further decisions continue it."""
+
+
 class Policies(Struct, frozen=True, kw_only=True):
     """The policies of all tasks that a decision may ask for: a value, swapped as a whole."""
 
@@ -78,6 +82,8 @@ class Policies(Struct, frozen=True, kw_only=True):
     """The tasks that have limits, by id; it never changes."""
     slots: SlotRules | None = None
     """None: no limit counts instances of the tenant, beside those that definitions set."""
+    most_entries: int = MOST_ENTRIES
+    """The most entries of a decision at the moment: fewer while others wait for it."""
 
     def policy(self, task_id: str) -> TaskPolicy:
         """How a task wants to be tried."""
@@ -120,8 +126,6 @@ NEAR = timedelta(seconds=10)
 """Timers set at most this far ahead live in the memory of the instance's owner."""
 OUTAGE_RETRY_SECONDS = 1.0
 """Seconds until an unavailable store is tried again."""
-MOST_ENTRIES = 1_000
-"""The most entries of one decision; further decisions continue it."""
 MOST_STEPS = 2_500
 """The most steps of the expressions and schemas of one decision, beyond the last; further decisions
 continue it."""

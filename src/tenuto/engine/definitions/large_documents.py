@@ -8,13 +8,13 @@ import threading
 from collections.abc import Callable
 from functools import partial
 from queue import SimpleQueue
-from typing import NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from tenuto.engine.bounds import DEFAULT_BOUNDS
 from tenuto.engine.turns.fair_queue import FairQueue
 from tenuto.engine.turns.sharing import Sharing
 from tenuto.model.call_stack import with_call_room
-from tenuto.model.errors import Overloaded
+from tenuto.model.errors import Overloaded, StoreUnavailable
 from tenuto.model.pauses import PACE
 from tenuto.tasks.collector import collect_young
 
@@ -52,7 +52,9 @@ class LargeDocuments:
     def __init__(self, large: int = LARGE) -> None:
         """`large`: from how many bytes on a document is large; smaller ones take milliseconds."""
         self._large = large
-        self._is_busy = False
+        self._is_busy = self._is_left = False
+        self._of_requests: set[asyncio.Future[Any]] = set()
+        """What requests wait for: turns, and what the thread makes."""
         self._waiting: FairQueue[_Waiter] = FairQueue(lambda waiter: waiter.tenant)
         self.sharing = Sharing()
         """Says how long the documents of a tenant rest while others are at work."""
@@ -62,11 +64,27 @@ class LargeDocuments:
     async def read(
         self, size: int, work: Callable[[], Made], *, tenant: str = "", may_refuse: bool = True
     ) -> Made:
-        """What `work` makes of a document of so many bytes; Overloaded, if it may be refused."""
+        """What `work` makes of a document of so many bytes.
+
+        Overloaded, if it may be refused, and StoreUnavailable where the process stops before.
+        """
         if size < self._large:
             return work()
         await self._turn_of(tenant, may_refuse=may_refuse)
-        return await self._in_thread(work, tenant)
+        return await self._noted(self._in_thread(work, tenant), may_refuse=may_refuse)
+
+    def refuse_all(self) -> None:
+        """Refuse what may be refused and is not made yet, since the process stops."""
+        self._is_left = True
+        for future in [*self._of_requests]:
+            if not future.done():
+                future.set_exception(_left())
+
+    def _noted(self, future: asyncio.Future[Made], *, may_refuse: bool) -> asyncio.Future[Made]:
+        if may_refuse:
+            self._of_requests.add(future)
+            future.add_done_callback(self._of_requests.discard)
+        return future
 
     async def aside(self, work: Callable[[], Made], *, tenant: str = "") -> Made:
         """What `work` makes, which takes long for small values too; Overloaded."""
@@ -86,6 +104,8 @@ class LargeDocuments:
         return await self.read(self._large, work, tenant=tenant, may_refuse=may_refuse)
 
     async def _turn_of(self, tenant: str, *, may_refuse: bool) -> None:
+        if may_refuse and self._is_left:
+            raise _left()
         if not self._is_busy:
             self._is_busy = True
             return
@@ -94,7 +114,7 @@ class LargeDocuments:
         turn = asyncio.get_running_loop().create_future()
         self._waiting.append(_Waiter(tenant, turn))
         try:
-            await turn
+            await self._noted(turn, may_refuse=may_refuse)
         except asyncio.CancelledError:
             if not turn.cancelled():
                 # It was given the turn in the same moment.
@@ -160,6 +180,10 @@ class LargeDocuments:
         _SHORT_SWITCHES.begin()
         self._jobs.put(run)
         return future
+
+
+def _left() -> StoreUnavailable:
+    return StoreUnavailable("the engine stopped before it was read")
 
 
 def _new_thread() -> SimpleQueue[_Job | None]:

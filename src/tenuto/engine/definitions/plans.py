@@ -149,6 +149,11 @@ class Plans:
         """Let the threads make way for other tenants that are at work."""
         self._large.sharing = self.values.sharing = sharing
 
+    def leave(self) -> None:
+        """Refuse large documents of requests that are not read yet: the process stops."""
+        for documents in (self._large, self.values):
+            documents.refuse_all()
+
     async def get(self, tenant: str, id: str, version: int | None = None) -> Deployed:
         """A version; without a number the newest. NotFound when there is none."""
         if version is None and not self._store.is_shared:
@@ -306,9 +311,14 @@ class Plans:
 
         InvalidDefinition and InvalidInput name all problems of it and of its mocks.
         """
-        definition = (await self.read(document, tenant=tenant)).definition
-        refuse_bad_mocks(definition, rehearsal)
-        return self._test_run_plan(definition, rehearsal, instance_id)
+
+        def planned(definition: Definition) -> Plan:
+            return self._test_run_plan(definition, rehearsal, instance_id)
+
+        checked, plan = await self._read(document, planned, tenant)
+        assert checked.definition is not None
+        refuse_bad_mocks(checked.definition, rehearsal)
+        return plan
 
     async def keep_test_run(self, tenant: str, document: JSON, plan: Plan) -> int:
         """Keep the document of a test run for as long as its instance exists; returns its version.
@@ -412,13 +422,20 @@ class Plans:
 
     async def read(self, document: JSON, *, tenant: str = "") -> Plan:
         """Check and compile a document from outside; InvalidDefinition names all problems."""
-        work = partial(self._checked, document)
+        _, plan = await self._read(document, self._planned, tenant)
+        return plan
+
+    async def _read(
+        self, document: JSON, planned: Callable[[Definition], Plan], tenant: str
+    ) -> tuple[Checked, Plan]:
+        """`planned` makes the plan where the document is checked, which may be in a thread."""
+        work = partial(_checked, document, planned)
         checked, plan = await self._large.check(document, work, tenant=tenant, may_refuse=True)
         if checked.code:
             checked = checked.with_problems(await self.code.problems(checked.code, tenant))
         if plan is None or checked.definition is None:
             raise invalid_definition(checked.problems)
-        return plan
+        return checked, plan
 
     async def read_to_save(self, tenant: str, document: JSON) -> Plan:
         """Like `read`, by the rules of its time where the document is the newest version already.
@@ -437,11 +454,6 @@ class Plans:
     def compile(self, document: JSON, *, is_saved: bool = False) -> Plan:
         """Check and compile a document; InvalidDefinition names all problems but those of code."""
         return self._planned(compile_definition(document, is_saved=is_saved))
-
-    def _checked(self, document: JSON) -> tuple[Checked, Plan | None]:
-        checked = check(document)
-        definition = checked.definition
-        return checked, None if definition is None else self._planned(definition)
 
     def _planned(self, definition: Definition) -> Plan:
         plan = Plan(
@@ -521,3 +533,9 @@ def _no_keys() -> InvalidDefinition:
         "process, and save it again.",
     )
     return InvalidDefinition("the definition cannot be saved here", [problem])
+
+
+def _checked(document: JSON, planned: Callable[[Definition], Plan]) -> tuple[Checked, Plan | None]:
+    checked = check(document)
+    definition = checked.definition
+    return checked, None if definition is None else planned(definition)

@@ -124,7 +124,7 @@ class Effects:
         """Called when an attempt of a task with limits has ended in this process."""
         self.tasks_freed: list[Callable[[], None]] = []
         """Called when attempts of any task with limits may have ended, or limits were changed."""
-        self._is_announcing = False
+        self._is_announcing = self._is_stopped = False
         self._mail_hint = asyncio.Event()
         self.slot_hints = SlotHints()
 
@@ -152,6 +152,11 @@ class Effects:
         await self.jobs.run_once()
         every = max(settings.jobs_every if store.is_shared else _SELDOM, settings.jobs_every)
         self.jobs.start(loops, every)
+
+    def stop(self) -> None:
+        """Report no more timers and mocks: instances that go on by them would never be at rest."""
+        self._is_stopped = True
+        self.timekeeper.stop()
 
     def start_sharing(self, look: Callable[[], Awaitable[None]]) -> None:
         """Look for timers of other processes, and retry data that could not be read.
@@ -332,6 +337,8 @@ class Effects:
         self._turns.report(Request(instance_id, offer))
 
     def _report_mock(self, instance_id: str, order: StartAttempt, mock: Mock) -> None:
+        if self._is_stopped:
+            return  # the next process gives it
         report = mocked(order, mock)
         # Like any other result it comes after the turn, never from within it.
         loop = asyncio.get_running_loop()

@@ -58,6 +58,7 @@ class Timekeeper:
         self._hint = asyncio.Event()
         """Set when the next pass may have to come sooner."""
         self._longest_nap = longest_nap
+        self._is_stopped = False
         self._batch = batch
 
     def let_all_go(self) -> None:
@@ -131,6 +132,10 @@ class Timekeeper:
         self._in_hand.discard(hand)
         return True
 
+    def stop(self) -> None:
+        """Report nothing more: what is due goes on in the next process."""
+        self._is_stopped = True
+
     def start(self, loops: Loops) -> None:
         loops.run("timekeeper", self._tend, hint=self._hint)
 
@@ -140,6 +145,8 @@ class Timekeeper:
 
     async def run_once(self) -> int:
         """One pass; returns how many timers were reported."""
+        if self._is_stopped:
+            return 0
         now = self._clock.now()
         reported = self._report_near(now)
         if self._has_room and (
@@ -201,6 +208,8 @@ class Timekeeper:
 
     def _nap(self) -> float:
         """Seconds until the next timer; rounded up, since a timer never fires early."""
+        if self._is_stopped:
+            return self._longest_nap
         moments = [self._near[0][0]] if self._near else []
         if self._next_row is not None and self._has_room:
             moments.append(self._next_row)

@@ -90,6 +90,10 @@ class Admissions:
             refuse=self._queue_is_full,
         )
 
+    def leave(self) -> None:
+        """Refuse starts whose rules take long to evaluate: the process stops."""
+        self._slices.end()
+
     def start(self) -> None:
         """Begin with what was left when the store was last open."""
         if not self._shared.settings.is_guest:
@@ -142,7 +146,8 @@ class Admissions:
         Starts of a batch come together, and the rules of each may take some ten milliseconds.
         """
         slices = self._slices.of(tenant)
-        await slices.turn()
+        with self._slices.for_answer():
+            await slices.turn()
         policies = Policies(slots=self._limits.rules(tenant))
         request = wanted(plan, policies, started, slices.steps)
         if not isinstance(request, SlotRequest) or request.is_held_up:

@@ -137,7 +137,7 @@ class Draft(Struct, eq=False):
     steps: int = 0
     """The steps that the expressions of its decisions have taken."""
     is_costly: bool = False
-    """Whether those, or its bytes, were many."""
+    """Whether those, or its entries or bytes, were many."""
     is_shown: bool = False
     """Whether its row is updated with this write, since it lags."""
     refused_start: Rejection | None = None

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from itertools import takewhile
 from operator import attrgetter
 from typing import NamedTuple, TypeAlias
+
+from msgspec.structs import replace
 
 from tenuto.core import Decision, InstanceState, Plan, Rejection, blank, outstanding_counted
 from tenuto.core.attempt import refused_for_good
@@ -133,8 +135,11 @@ class Drafter:
         self._put_off_for = 0
         """For how many turns instances that must be read have been waiting."""
         self._costly: dict[str, None] = {}
-        """Tenants whose newest decision took many steps; the newest of them last."""
+        """Tenants whose newest decision was long, or took many steps; the newest of them last."""
         self._is_turn_of_costly = False
+        self._most_entries = bounds.decision_entries
+        self.began = 0.0
+        """When the decisions of the newest turn began."""
         self._owners_to_hint: set[str] = set()
 
     # -- before the commit
@@ -162,6 +167,11 @@ class Drafter:
         return self._free is not None and self._free.is_service_full
 
     @property
+    def costly(self) -> Collection[str]:
+        """The tenants whose newest decision was long."""
+        return self._costly.keys()
+
+    @property
     def has_work(self) -> bool:
         """Whether a turn is due without any request."""
         return bool(self._due)
@@ -183,11 +193,13 @@ class Drafter:
         most_steps: int,
         most_bytes: int,
         most_seconds: float,
+        most_entries: int,
     ) -> tuple[list[Draft], list[Request]]:
         """Decide on as many requests as fit a turn; returns the drafts, and the requests left over.
 
         With more than `most_rows` rows or `most_bytes` of the log, or `most_steps` of expressions
         and schemas, it takes no further instance; nor where decisions have taken `most_seconds`.
+        A decision that makes `most_entries` is continued by others, in later turns.
         Nothing is awaited between the first decision and the last.
         """
         grouped, left = _grouped(requests)
@@ -201,7 +213,9 @@ class Drafter:
         missing = [instance_id for instance_id in grouped if instance_id not in held]
         if missing:
             held |= await self._read(missing, grouped)
-        now, end = self._clock.now(), self._clock.ticks() + most_seconds
+        self._most_entries = most_entries
+        self.began = self._clock.ticks()
+        now, end = self._clock.now(), self.began + most_seconds
         drafts: list[Draft] = []
         rows = size = steps = 0
         policies: dict[str, Policies] = {}
@@ -249,7 +263,10 @@ class Drafter:
         """
         known = policies.get(found.tenant)
         if known is None:
-            known = policies[found.tenant] = self._core.policies(found.tenant)
+            known = self._core.policies(found.tenant)
+            if self._most_entries < known.most_entries:
+                known = replace(known, most_entries=self._most_entries)
+            policies[found.tenant] = known
         bounds, state = self._bounds, found.state
         draft = Draft(
             instance_id,
@@ -269,7 +286,8 @@ class Drafter:
             self._take_over(draft, now)
         for request in waiting:
             self._decide(draft, request, now)
-        if draft.steps > bounds.shared_steps or draft.size > bounds.shared_bytes:
+        is_long = len(draft.rows) >= bounds.shared_entries
+        if is_long or draft.steps > bounds.shared_steps or draft.size > bounds.shared_bytes:
             draft.is_costly = True
             self._is_costly(found.tenant)
         elif self._costly:

@@ -105,6 +105,18 @@ class FairQueue(Generic[Item]):
             return ()
         return [tenant for tenant, queue in self.tenants.items() if len(queue) > most]
 
+    def remove(self, fits: Callable[[Item], bool]) -> list[Item]:
+        """Take those that fit, wherever they are."""
+        items = list(self)
+        self.clear()
+        removed: list[Item] = []
+        for item in items:
+            if fits(item):
+                removed.append(item)
+            else:
+                self.append(item)
+        return removed
+
     @contextmanager
     def without(self, tenants: Iterable[str]) -> Iterator[None]:
         """Leave tenants out; afterwards they are the last of all."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import ExitStack
 from itertools import islice
 from typing import TypeAlias
@@ -23,6 +23,7 @@ MOST_BYTES = 4_000_000
 _LEAST_MATCHES = 20
 
 _NONE: frozenset[str] = frozenset()
+_LEFT = StoreUnavailable("the engine stopped before it was decided on")
 _Queue: TypeAlias = (
     FairQueue[Request]
     | FairQueue[EventRequest]
@@ -57,6 +58,8 @@ class Intake:
         """The same for bytes of the log."""
         self.most_seconds = bounds.turn_seconds
         """The same for the time that decisions take."""
+        self.most_entries = bounds.decision_entries
+        """The most entries of a decision in the turn that was taken last."""
         self.backlogs: frozenset[str] = frozenset()
         """The tenants with a backlog in the turn that was taken last, while tenants share."""
         self.new_backlogs: frozenset[str] = frozenset()
@@ -366,11 +369,16 @@ class Intake:
         self.sharing.saw(seen)
         self._most_taken, self.most_rows = bounds.turn_requests, bounds.turn_rows
         self.most_steps, self.most_bytes = bounds.turn_steps, bounds.turn_bytes
+        self.most_entries = bounds.decision_entries
+        if self.sharing.is_ended:
+            # What a decision leaves over then is for the next process.
+            self.most_entries = min(self.most_entries, bounds.shared_entries)
         if self.sharing.is_shared:
             self._most_taken = min(self._most_taken, bounds.turn_share * most)
             self.most_rows = min(self.most_rows, 2 * bounds.turn_share * most)
             self.most_steps = min(self.most_steps, bounds.shared_steps)
             self.most_bytes = min(self.most_bytes, bounds.shared_bytes)
+            self.most_entries = min(self.most_entries, bounds.shared_entries)
 
     def _taken_events(self) -> list[EventRequest]:
         """Events up to the first whose id is among them: a turn has each id once.
@@ -412,6 +420,26 @@ class Intake:
     def try_apart(self, parts: Sequence[Batch]) -> None:
         """Parts of a turn that the store refused: each is a turn by itself, before all others."""
         self._suspects.extendleft(reversed(parts))
+
+    def refuse_new_of(self, tenants: Collection[str], error: TenutoError) -> None:
+        """Refuse starts and commands of these tenants that wait."""
+        self._refuse(
+            lambda request: request.is_new and self._tenant_of_request(request) in tenants, error
+        )
+
+    def drop_unawaited(self) -> None:
+        """Drop starts and commands whose senders were answered that they may not be written."""
+        self._refuse(
+            lambda request: request.is_new and request.future is not None and request.future.done(),
+            _LEFT,
+        )
+
+    def _refuse(self, fits: Callable[[Request], bool], error: TenutoError) -> None:
+        for queue in (self._finish, self._begin):
+            for request in queue.remove(fits):
+                request.refuse(error)
+        # Or a lane that waits for a tenant to have rested would not notice that it is idle.
+        self.wake_up()
 
     def turn_away(self, error: StoreUnavailable) -> None:
         """No turn can be taken now: new inputs are refused, promised ones wait."""

@@ -108,6 +108,10 @@ class Lane:
         """Forget all instances: the process does not own them any more."""
         self._drafter.forget_all()
 
+    def leave_costly(self, error: TenutoError) -> None:
+        """Refuse new requests of tenants whose decisions take long."""
+        self._intake.refuse_new_of(self._drafter.costly, error)
+
     async def idle(self) -> None:
         """Return once nothing waits and no turn is under way."""
         await self._intake.is_idle.wait()
@@ -157,6 +161,7 @@ class Lane:
                 most_steps=intake.most_steps,
                 most_bytes=intake.most_bytes,
                 most_seconds=intake.most_seconds,
+                most_entries=intake.most_entries,
             )
             # A bounded turn keeps the loop and the store responsive; the rest comes first next
             # time. Neither the rest nor settled requests depend on the outcome of this turn.
@@ -208,7 +213,7 @@ class Lane:
             self._process.admitted(result.admission)
 
     def _let_rest(self, drafts: Sequence[Draft], batch: Batch) -> None:
-        """While others are at work, tenants with many inputs, steps or bytes have a quarter of it.
+        """While others are at work, tenants with long inputs, or many, have a quarter of it.
 
         An instance of another tenant has several turns, and waits for one of theirs at most. They
         rest from now on, so that no other lane takes a turn of theirs meanwhile. A backlog of
@@ -222,7 +227,8 @@ class Lane:
         tenants |= {each.match.tenant for each in batch.matches if each.is_large}
         if resting:
             tenants |= resting - {""}
-        if tenants and sharing.has_light_beside(tenants | backlogs):
+        took = self._clock.ticks() - self._drafter.began
+        if tenants and sharing.has_light_beside(tenants | backlogs, took):
             self._rested = sharing.rest(tenants)
 
     def _turn(self, process_id: str, drafts: Sequence[Draft], batch: Batch) -> Turn | None:

@@ -46,7 +46,8 @@ class Sharing:
         """The lane that works on backlogs, or is the next to do so."""
         self._is_at_work = False
         self._lanes: list[Callable[[], None]] = []
-        self._is_ended = False
+        self.is_ended = False
+        """Whether the engine stops."""
         self._rests = 0
         self.resting: dict[str, int] = {}
         """Tenants of which nothing is taken for a moment, since their turns take long; and the
@@ -82,7 +83,7 @@ class Sharing:
     @property
     def is_shared(self) -> bool:
         """Whether several tenants are at work, or were a moment ago."""
-        return self._turns_left > 0 and not self._is_ended
+        return self._turns_left > 0 and not self.is_ended
 
     def begin(self) -> None:
         """Count as shared from now on."""
@@ -113,8 +114,8 @@ class Sharing:
         `tenant`: the one whose work it is; None: that of several. `is_in_loop`: the event loop, or
         the interpreter, was kept all the time, so that inputs of others are late for it.
         """
-        lately = max(LIGHT_SECONDS, min(LIGHT_ROUNDS * seconds, LATELY) if is_in_loop else 0)
-        if self._is_ended or not self._has_other(tenant, lately):
+        lately = _lately(seconds if is_in_loop else 0.0)
+        if self.is_ended or not self._has_other(tenant, lately):
             return 0.0
         return min(REST_TIMES * seconds, longest)
 
@@ -129,7 +130,7 @@ class Sharing:
 
     def end(self) -> None:
         """Take large turns without rests: the engine stops, and what waits is written soon."""
-        self._is_ended = True
+        self.is_ended = True
         self.resting.clear()
         for wake_up in self._lanes:
             wake_up()
@@ -157,9 +158,12 @@ class Sharing:
         while len(self._light) > MOST_LIGHT:
             del self._light[next(iter(self._light))]
 
-    def has_light_beside(self, tenants: Collection[str]) -> bool:
-        """Whether a tenant without a backlog is at work, other than these."""
-        since = self._ticks() - LIGHT_SECONDS
+    def has_light_beside(self, tenants: Collection[str], seconds: float = 0.0) -> bool:
+        """Whether a tenant without a backlog is at work, other than these.
+
+        `seconds`: for how long decisions have kept the event loop, so that its inputs are late.
+        """
+        since = self._ticks() - _lately(seconds)
         return any(at >= since and each not in tenants for each, at in self._light.items())
 
     def may_work_off(self, lane: object, wake_up: Callable[[], None]) -> bool:
@@ -188,3 +192,8 @@ class Sharing:
             if self._waiting:
                 self._holder, wake_up = self._waiting.popleft()
                 wake_up()
+
+
+def _lately(seconds: float) -> float:
+    """For how long a tenant is at work after its last input, beside parts that take so long."""
+    return max(LIGHT_SECONDS, min(LIGHT_ROUNDS * seconds, LATELY))

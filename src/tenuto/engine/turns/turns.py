@@ -24,7 +24,7 @@ from tenuto.engine.turns.note import EFFECTS, DecisionStopped
 from tenuto.engine.turns.quarantine import Quarantine
 from tenuto.engine.turns.requests import Answer, EventRequest, Matter, Request, StartFacts
 from tenuto.engine.turns.watchers import Watchers
-from tenuto.model.errors import NotFound, TenutoError
+from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
 from tenuto.store.parts.slot_rows import Admission
 from tenuto.store.parts.turns import EventResult
 
@@ -210,8 +210,15 @@ class Turns:
             lane.let_all_go()
         self._deferred.let_all_go()
 
+    def leave_costly(self) -> None:
+        """Refuse new requests of tenants whose decisions take long: the process stops."""
+        for lane in self.lanes:
+            lane.leave_costly(StoreUnavailable("the engine stopped before it was decided on"))
+
     async def settle(self) -> None:
         """Write what is left, also of background tasks."""
+        for intake in self.intakes:
+            intake.drop_unawaited()
         for lane in self.lanes:
             lane.project()
             await lane.idle()
