@@ -5,6 +5,7 @@ In virtual time: who has the mutex has it for a minute, or until something ends 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -59,13 +60,14 @@ class Room:
 
     async def until(self, who: str) -> None:
         """Until one has the printer."""
-        while who not in self.order:
-            await self.clock.sleep(1)
+        async with asyncio.timeout(60 * MINUTE):
+            while who not in self.order:
+                await self.clock.sleep(1)
 
     async def over(self, run: InstanceRef) -> str:
         """How an instance has ended."""
         with suppress(WorkflowCancelled, WorkflowFailed):
-            await run.result(timeout=10_000 * MINUTE)
+            await run.result(timeout=60 * MINUTE)
         return str(await run.status())
 
     async def is_free(self) -> bool:
@@ -194,7 +196,7 @@ def parent(**settings: Any) -> Object:  # noqa: ANN401
                 "type": "EVENT_WAIT",
                 "eventPattern": "stop",
                 "eventCondition": "event.payload === ctx.input.who",
-                "eventTimeout": {"duration": "PT100M"},
+                "eventTimeout": {"duration": "PT40M"},
                 "transitions": {"default": "stop", "timeout": "end"},
             },
             {"stepId": "stop", "type": "TERMINATE", "status": "FAILED", "reason": "as planned"},
