@@ -52,6 +52,8 @@ def limits(report: Report) -> None:
         _throughputs(report, "PostgreSQL", lambda document: open_app(url, document))
     with asyncio.Runner(loop_factory=fast_loop()) as runner:
         runner.run(_queue(report))
+    with new_database() as url, asyncio.Runner(loop_factory=fast_loop()) as runner:
+        runner.run(_queue_on_postgres(report, url))
 
 
 def promise_limits(report: Report) -> None:
@@ -63,11 +65,12 @@ def promise_limits(report: Report) -> None:
                 report.ratio(_throughput(store, kind), _throughput(store, other)),
                 at_least=0.8,
             )
-    report.promise(
-        f"a grant with {MANY:,} waiting / with {FEW:,}",
-        report.ratio(_grant(MANY), _grant(FEW)),
-        at_most=2,
-    )
+    for store in _STORES:
+        report.promise(
+            f"{store}, a grant with {MANY:,} waiting / with {FEW:,}",
+            report.ratio(_grant(MANY, store), _grant(FEW, store)),
+            at_most=2,
+        )
     report.promise(
         "a start while all are put into another order, ms", report.median(_REORDERED), at_most=100
     )
@@ -101,11 +104,7 @@ async def _on_sqlite(document: Object) -> AsyncIterator[Tenuto]:
 async def _queue(report: Report) -> None:
     """Instances that run one after the other, while few and while many wait behind them."""
     async with new_app(linear(1)) as (app, _):
-        await app.limits.set({"globalMaxConcurrent": 0})
-        await _start(app, FEW + GRANTS)
-        report.add(_grant(FEW), await _grants(app))
-        await _start(app, MANY)
-        report.add(_grant(MANY), await _grants(app))
+        await _grants_while_waiting(app, report, "SQLite")
         order: Object = {"order": "priority", "aging": "PT1S"}
         await app.limits.set({"globalMaxConcurrent": 0, "queue": order})
         took = []
@@ -114,6 +113,19 @@ async def _queue(report: Report) -> None:
             await app.start("linear_1", {})
             took.append(time.perf_counter() - began)
         report.add(_REORDERED, max(took) * 1000)
+
+
+async def _queue_on_postgres(report: Report, url: str) -> None:
+    async with open_app(url, linear(1)) as app:
+        await _grants_while_waiting(app, report, "PostgreSQL")
+
+
+async def _grants_while_waiting(app: Tenuto, report: Report, store: str) -> None:
+    await app.limits.set({"globalMaxConcurrent": 0})
+    await _start(app, FEW + GRANTS)
+    report.add(_grant(FEW, store), await _grants(app))
+    await _start(app, MANY)
+    report.add(_grant(MANY, store), await _grants(app))
 
 
 async def _start(app: Tenuto, count: int) -> None:
@@ -150,8 +162,8 @@ def _throughput(store: str, kind: str) -> str:
     return f"{store}, {INSTANCES:,} x {STEPS} no-op steps with {kind} limits, steps/s"
 
 
-def _grant(waiting: int) -> str:
-    return f"SQLite, from one grant to the next with {waiting:,} waiting, ms"
+def _grant(waiting: int, store: str) -> str:
+    return f"{store}, from one grant to the next with {waiting:,} waiting, ms"
 
 
 _REORDERED = f"SQLite, the slowest start while {MANY:,} are put into another order, ms"

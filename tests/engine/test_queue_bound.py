@@ -88,3 +88,20 @@ async def test_a_full_queue_takes_starts_again_once_there_is_room() -> None:
     assert not await queue.start("large", 2), "it is counted again a little later"
     queue.clock.advance(1)
     assert [await queue.start("large", 2) for _ in range(2)] == [True, False]
+
+
+async def test_a_process_exceeds_the_bound_by_no_more_than_another_has_under_way() -> None:
+    """What a process has not committed yet, another one cannot count; later it is counted."""
+    one, other = Queue(), Queue()
+    other.waiting = one.waiting
+    durable = asyncio.Event()
+    under_way = [asyncio.ensure_future(one.start("t", 150, durable)) for _ in range(150)]
+    await asyncio.sleep(0)
+    assert [await other.start("t", 150) for _ in range(120)] == [True] * 120
+    durable.set()
+    assert all(await asyncio.gather(*under_way))
+    assert one.waiting.total() == 150 + 120, "120: no more than the first one had under way"
+    one.clock.advance(2)
+    other.clock.advance(2)
+    assert not await one.start("t", 150)
+    assert not await other.start("t", 150)

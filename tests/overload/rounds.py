@@ -56,6 +56,8 @@ class Round(NamedTuple):
     """Instances that ended, by the seconds from the first start to the last end."""
     drained: float
     """Seconds after it until every accepted instance had ended."""
+    finished: int
+    """Instances that ended in this round."""
     unfinished: int
     """Accepted instances that have not ended."""
     each: float
@@ -115,7 +117,8 @@ class Loaded:
         goodput = (ended_now - ended) / (time.monotonic() - began)
         each = (ended_now - ended) / (self._processor_seconds() - used)
         assert begun_now - begun == answers.accepted, "what was refused was not started"
-        return Round(answers, goodput, drained, begun_now - ended_now, each, others)
+        finished, unfinished = ended_now - ended, begun_now - ended_now
+        return Round(answers, goodput, drained, finished, unfinished, each, others)
 
     async def _all_ended(self) -> None:
         """Return once no instance of the load runs."""

@@ -17,7 +17,10 @@ def test_three_times_overload_is_refused_and_not_lost(tmp_path: Path) -> None:
         service.load(0, 5)
         peak = service.load(0, SECONDS / 4)
         found = service.load(3 * peak.goodput, SECONDS)
-    assert found.answers.refused > 0
+    answers = found.answers
+    assert answers.refused > 0
+    assert answers.sent == answers.accepted + answers.refused, "each start has an answer"
+    assert found.finished == answers.accepted, "what was accepted has ended, and nothing else has"
     assert found.broken() == []
     assert found.others.worst.keys() >= {"health", "cancel", "claim", "heartbeat", "result"}
     # By processor time: other programs may have the processors meanwhile.

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from typing import Any
 from unittest.mock import patch
 
@@ -197,6 +198,57 @@ async def test_tenants_take_turns_by_their_weight(store: Store) -> None:
     await admit(store)
     left = [len(await store.slots.waiting(tenant)) for tenant in "ab"]
     assert left == [39, 28], "one of each three is of the tenant with half the weight"
+
+
+@pytest.mark.parametrize("is_parked", [True, False], ids=["parked", "new"])
+async def test_of_more_tenants_than_a_pass_looks_at_none_is_left_out(
+    store: Store, is_parked: bool
+) -> None:
+    """A pass looks at 100 of each line: the others have their turn before any has its second,
+    however much older the second is.
+    """
+    names = [f"t{n:03}" for n in range(130)]
+    await limit(store, globalMaxConcurrent=0 if is_parked else 40)
+    for each in range(2):
+        rows = [
+            asked(f"{name}-{each}", at=2 * n + each, tenant=name) for n, name in enumerate(names)
+        ]
+        await ask(store, *rows)
+    if is_parked:
+        await admit(store)
+        await limit(store, version=2, globalMaxConcurrent=40)
+    served: Counter[str] = Counter()
+    while served.total() < 2 * len(names):
+        granted = []
+        is_done = False
+        while not is_done:
+            admission = await store.slots.admit(NOON)
+            granted += admission.grants
+            is_done = admission.is_done
+        assert len(granted) == min(40, 2 * len(names) - served.total()), "no slot is left unused"
+        served.update(each.tenant for each in granted)
+        assert max(served.values()) - min(served[name] for name in names) <= 1
+        await give_back(store, *(each.instance_id for each in granted))
+    assert served == dict.fromkeys(names, 2)
+    while not (await store.slots.admit(NOON)).is_done:
+        pass
+    assert await store.slots.counts(["global"]) == {}
+
+
+async def test_tenants_behind_a_hundred_that_are_at_their_limit_are_looked_at(
+    store: Store,
+) -> None:
+    await limit(store, tenantLimits={f"t{n:03}": 0 for n in range(220)})
+    rows = [asked(f"i{n:03}", at=n, tenant=f"t{n:03}") for n in range(230)]
+    await ask(store, *rows)
+    granted: list[str] = []
+    is_done = False
+    while not is_done:
+        # More rows than the lines of a pass have: those lines alone end it.
+        admission = await store.slots.admit(NOON, most=1_000)
+        granted += [each.tenant for each in admission.grants]
+        is_done = admission.is_done
+    assert sorted(granted) == [f"t{n:03}" for n in range(220, 230)]
 
 
 async def pass_keeping(store: Store, at: int = 0) -> Admission:

@@ -277,6 +277,59 @@ async def test_a_limit_below_what_runs_ends_nothing_and_says_so(place: Place) ->
     assert states == [Status.WAITING_FOR_EVENT] * 3
 
 
+@pytest.mark.parametrize(
+    ("kind", "name", "path"),
+    [
+        ("tenantLimits", "default", "$.tenantLimits.default"),
+        ("tenantLimits", "*", "$.tenantLimits.default"),
+        ("workflowTypeLimits", "held", "$.workflowTypeLimits.held"),
+        ("workflowTypeLimits", "*", "$.workflowTypeLimits.held"),
+        ("userLimits", "*", "$.userLimits"),
+    ],
+)
+async def test_a_limit_of_any_kind_below_what_runs_ends_nothing_and_says_so(
+    place: Place, kind: str, name: str, path: str
+) -> None:
+    limits = place.workspace.limits
+    await limits.set({kind: {name: 3}})
+    for id in await started(place, 3):
+        await until(place, id, Status.WAITING_FOR_EVENT)
+    for dry_run in (True, False):
+        [warning] = (await limits.set({kind: {name: 2}}, dry_run=dry_run)).warnings
+        assert (warning.code, warning.severity) == ("TEN-2840", "warning")
+        assert warning.path.startswith(path)
+        assert warning.message.endswith(" 2, 3 run; nothing is ended")
+    running = await place.workspace.instances(status=["WAITING_FOR_EVENT"])
+    assert len(running) == 3
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"globalMaxConcurrent": 1},
+        {"tenantLimits": {"default": 1}},
+        {"tenantLimits": {"*": 1}},
+        {"workflowTypeLimits": {"*": 1}},
+        {"userLimits": {"*": 1}},
+        {"resourceBasedLimits": True},
+    ],
+)
+async def test_the_first_limit_of_any_kind_says_what_it_does_not_count(
+    place: Place, document: Object
+) -> None:
+    """One that counts another tenant alone is no limit of this one, and counts nothing of it."""
+    limits = place.workspace.limits
+    await place.app.deploy(GUARDED)
+    for n in range(2):
+        await place.workspace.start("guarded", {"n": n})
+    elsewhere: Object = {"tenantLimits": {"other": 5}}
+    assert (await limits.set(elsewhere)).warnings == []
+    for dry_run in (True, False):
+        [warning] = (await limits.set(document, dry_run=dry_run)).warnings
+        assert (warning.code, warning.severity) == ("TEN-2847", "warning")
+    assert (await limits.set(document)).warnings == [], "it was said when it was set"
+
+
 async def test_a_warning_of_the_adaptive_limit_names_its_place_in_the_document(
     place: Place,
 ) -> None:

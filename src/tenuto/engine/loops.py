@@ -35,6 +35,8 @@ class Loops:
         self._outage = outage
         self._died = died
         self._tasks: list[asyncio.Task[None]] = []
+        self.refused: set[str] = set()
+        """The loops that stand still: the store refuses what they write."""
 
     def start(self, name: str, loop: Coroutine[None, None, None]) -> None:
         """Run a coroutine that never returns."""
@@ -107,10 +109,12 @@ class Loops:
             except DataRefused:
                 # One row that cannot be written must not end the work on all others. Hints do not
                 # shorten the pause, so that the log is not flooded.
+                self.refused.add(name)
                 log.critical("the store refuses what the loop %s writes", name, exc_info=True)
                 await self._clock.sleep(max(again, REFUSED_RETRY_SECONDS))
                 pause = 0.0
             else:
+                self.refused.discard(name)
                 self._outage.worked(name)
 
     def _ended(self, name: str, task: asyncio.Task[None]) -> None:

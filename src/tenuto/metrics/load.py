@@ -12,7 +12,7 @@ from tenuto.metrics.families import counters, gauge, gauges
 from tenuto.store.retry_budget import RetryCounts
 
 
-def of_load(load: Load, retries: RetryCounts) -> Iterator[Metric]:
+def of_load(load: Load, retries: RetryCounts, loops_refused: int) -> Iterator[Metric]:
     """The load of this process, and what follows from it."""
     watch, adaptive = load.pressure, load.adaptive
     readings = watch.readings
@@ -55,4 +55,9 @@ def of_load(load: Load, retries: RetryCounts) -> Iterator[Metric]:
         "Database operations that were repeated, and those that were not for want of a budget.",
         ("outcome",),
         {("repeated",): retries.repeated, ("refused",): retries.refused},
+    )
+    yield gauge(
+        "tenuto_loops_refused",
+        "Loops of the engine that stand still, since the store refuses what they write.",
+        loops_refused,
     )

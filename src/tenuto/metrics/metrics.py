@@ -111,7 +111,9 @@ class Metrics:
         yield from self._of_quotas(tenant)
         yield from self._of_schedules()
         yield from of_limits(self._held, self._waiting, self._engine.admissions.waits)
-        yield from of_load(self._engine.load, self._engine.store.retries)
+        engine = self._engine
+        refused = len(engine.shared.loops.refused)
+        yield from of_load(engine.load, engine.store.retries, refused)
         yield gauge(
             "tenuto_store_up", "Whether the store answered.", float(self._depths is not None)
         )

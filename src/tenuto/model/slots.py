@@ -140,6 +140,10 @@ class ConcurrencyConfig(
         """Whether the limit of all instances follows the load."""
         return self.resource_based_limits is not None and self.resource_based_limits.enabled
 
+    def counts(self, tenant: str) -> bool:
+        """Whether limits of the service count instances of a tenant."""
+        return self.is_global or tenant in self.tenant_limits or ANY in self.tenant_limits
+
     @property
     def is_global(self) -> bool:
         """Whether there is a limit of all instances."""

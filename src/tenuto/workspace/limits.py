@@ -95,9 +95,8 @@ class Limits(StoredLimits):
         self, stored: StoredConfigs, wanted: Mapping[str, ConcurrencyConfig]
     ) -> list[Problem]:
         """A warning where limits are set for a tenant of which instances run without slots."""
-        if not any(each.has_limits for each in wanted.values()) or any(
-            stored.config(name).has_limits for name in wanted
-        ):
+        were_counted = self._counts(stored.config(SERVICE), stored.config(self._tenant))
+        if were_counted or not self._counts(wanted[SERVICE], wanted[self._tenant]):
             return []
         query = InstanceQuery(statuses=(Status.RUNNING,), limit=_MOST_RUNNING)
         running = (await instance_rows(self._engine, self._tenant, query)).items
@@ -116,6 +115,10 @@ class Limits(StoredLimits):
             severity="warning",
         )
         return [problem]
+
+    def _counts(self, service: ConcurrencyConfig, own: ConcurrencyConfig) -> bool:
+        """Whether these limits count instances of the tenant; those of other tenants do not."""
+        return service.counts(self._tenant) or own.has_limits
 
     async def _of_bound(
         self, stored: StoredConfigs, wanted: Mapping[str, ConcurrencyConfig]

@@ -57,6 +57,10 @@ def _degraded(call: Call[NoQuery]) -> tuple[str, ...]:
     since = engine.shared.outage.seconds
     if since is not None:
         found.append(f"store unavailable: for {since:,.0f} s")
+    found += [
+        f"{loop} stands still: the store refuses what it writes"
+        for loop in sorted(engine.shared.loops.refused)
+    ]
     if not engine.store.has_hints:
         found.append("listener down: other processes are heard of by polling alone")
     if engine.is_catching_up:

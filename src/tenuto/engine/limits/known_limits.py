@@ -12,7 +12,7 @@ from tenuto.core import Plan
 from tenuto.engine.shared import Shared
 from tenuto.model.durations import epoch_ms
 from tenuto.model.errors import StoreUnavailable
-from tenuto.model.slots import ANY, ConcurrencyConfig, QueueRule, SlotRules
+from tenuto.model.slots import ConcurrencyConfig, QueueRule, SlotRules
 from tenuto.store.parts.limits import Limits
 from tenuto.store.parts.slot_rows import SERVICE, ConcurrencyRow, SlotsMark
 
@@ -58,12 +58,7 @@ class KnownLimits:
 
     def _counts_tenant(self, tenant: str) -> bool:
         service = self._configs.get(SERVICE, _NOTHING)
-        return (
-            service.is_global
-            or tenant in service.tenant_limits
-            or ANY in service.tenant_limits
-            or self._configs.get(tenant, _NOTHING).has_limits
-        )
+        return service.counts(tenant) or self._configs.get(tenant, _NOTHING).has_limits
 
     def counts(self, plan: Plan, tenant: str) -> bool:
         """Whether an instance of this definition needs a slot before it begins."""

@@ -1,8 +1,9 @@
 """The bound of the queue: how many instances may wait, and the refusal of further starts.
 
 Each process counts the rows that wait and its own starts that are under way. It counts again after
-`MOST_AHEAD` starts or a second, so the bound is exact for one process, and each further one can
-exceed it by `MOST_AHEAD`. Starts by events, schedules and parents are never refused.
+`MOST_AHEAD` starts or a second, so the bound is exact for one process. What the others have under
+way is no row yet, so that each further process can exceed the bound by as many starts as it has
+under way, and `MOST_AHEAD`. Starts by events, schedules and parents are never refused.
 
 A queue that is full of others does not refuse a tenant at once: it may have its share, which is the
 bound divided by the tenants that wait, until twice as many wait as the bound says.
