@@ -64,6 +64,39 @@ def test_a_page_reads_what_a_stream_has_skipped(server: Server, page: Page) -> N
 
 
 @pytest.mark.page_errors
+def test_a_page_reads_again_what_it_was_refused_for_a_while(server: Server, page: Page) -> None:
+    server.api("PUT", "/workflows/refused", {"id": "refused", "steps": _waits("first", "second")})
+    id = server.api("POST", "/workflows/refused/start", {})["instanceId"]
+    page.goto(f"{server.url}/instances/{id}?tab=log")
+    log = page.get_by_role("group", name="Log entries, newest first")
+    expect(log.get_by_text("skip.first")).to_be_visible()
+    expect(page.get_by_role("button", name="Connection:")).to_contain_text("Live")
+    refused: list[str] = []
+
+    def away(route: Route) -> None:
+        if len(refused) >= 2:
+            return route.continue_()
+        refused.append(route.request.url)
+        problem = {
+            "status": 503,
+            "title": "Not now",
+            "code": "TEN-4001",
+            "detail": "The store is away.",
+        }
+        headers = {"retry-after": "1"}
+        media = "application/problem+json"
+        return route.fulfill(
+            status=503, headers=headers, content_type=media, body=json.dumps(problem)
+        )
+
+    page.route("**/history?*", away)
+    server.api("POST", "/events", {"pattern": "skip.first", "payload": {}})
+    # Nothing more happens to it, so that no message is a reason to read.
+    expect(log.get_by_text("skip.second")).to_be_visible()
+    assert len(refused) == 2
+
+
+@pytest.mark.page_errors
 def test_a_refusal_stands_where_it_was_asked_and_nothing_else_is_lost(
     serve: Serve, new_page: NewPage
 ) -> None:
