@@ -219,7 +219,7 @@ async def test_of_more_tenants_than_a_pass_looks_at_none_is_left_out(
         await limit(store, version=2, globalMaxConcurrent=40)
     served: Counter[str] = Counter()
     while served.total() < 2 * len(names):
-        granted = []
+        granted: list[Any] = []
         is_done = False
         while not is_done:
             admission = await store.slots.admit(NOON)
