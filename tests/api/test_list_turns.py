@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from tenuto.api.list_turns import ListTurns
+from tenuto.model.errors import StoreUnavailable
 from tests.api.conftest import Serve
 
 pytestmark = pytest.mark.asyncio
@@ -47,6 +48,25 @@ async def test_a_list_that_is_given_up_leaves_its_turn_to_the_next() -> None:
     assert len(turns) == 0
     assert first.cancelled()
     assert second.cancelled()
+
+
+async def test_lists_that_wait_are_refused_when_the_service_stops() -> None:
+    turns = ListTurns(at_once=1)
+    await turns.enter("a")
+    waiting = [asyncio.ensure_future(turns.enter("a")) for _ in range(2)]
+    begun = asyncio.get_running_loop().create_future()
+    asyncio.get_running_loop().call_soon(begun.set_result, None)
+    await begun
+    turns.end()
+    waiting[1].cancel()  # in the moment in which it was refused
+    found = await asyncio.gather(*waiting, turns.enter("a"), return_exceptions=True)
+    assert [type(each) for each in found] == [
+        StoreUnavailable,
+        asyncio.CancelledError,
+        StoreUnavailable,
+    ]
+    turns.leave("a")
+    assert len(turns) == 0
 
 
 async def test_while_lists_of_a_tenant_wait_its_other_requests_are_answered(serve: Serve) -> None:

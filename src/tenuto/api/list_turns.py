@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 from collections import Counter, deque
 
+from tenuto.model.errors import StoreUnavailable
+
 AT_ONCE = 4
 """Lists of one tenant."""
 
@@ -20,18 +22,21 @@ class ListTurns:
         self._at_once = at_once
         self._under_way: Counter[str] = Counter()
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
+        self._is_ended = False
 
     async def enter(self, tenant: str) -> None:
-        """Return when it is the turn of a list; it is over with `leave`."""
+        """Return when it is the turn of a list; it is over with `leave`. StoreUnavailable."""
         if self._under_way[tenant] < self._at_once:
             self._under_way[tenant] += 1
             return
+        if self._is_ended:
+            raise _stopped()
         turn = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(tenant, deque()).append(turn)
         try:
             await turn
         except asyncio.CancelledError:
-            if not turn.cancelled():
+            if not turn.cancelled() and turn.exception() is None:
                 self.leave(tenant)  # it was given the turn in the same moment
             raise
 
@@ -49,6 +54,15 @@ class ListTurns:
         if not self._under_way[tenant]:
             del self._under_way[tenant]
 
+    def end(self) -> None:
+        """Refuse those that wait, and would wait: the service stops."""
+        self._is_ended = True
+        for turns in self._waiting.values():
+            for turn in turns:
+                if not turn.done():
+                    turn.set_exception(_stopped())
+        self._waiting.clear()
+
     @property
     def has_waiting(self) -> bool:
         """Whether any list waits for its turn."""
@@ -57,3 +71,7 @@ class ListTurns:
     def __len__(self) -> int:
         """The number of tenants with lists under way."""
         return len(self._under_way)
+
+
+def _stopped() -> StoreUnavailable:
+    return StoreUnavailable("the service stopped before it was the turn of the list")

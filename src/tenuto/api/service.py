@@ -211,6 +211,7 @@ class Service:
     def _leave_long_requests(self) -> None:
         """Refuse what is not read or decided on yet, and answer for events that are not matched."""
         self.app.engine.leave_long_requests()
+        self.list_turns.end()
         for process in (self.document_process, self.input_process, self.answer_process):
             process.refuse_all()
 
