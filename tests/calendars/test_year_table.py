@@ -16,7 +16,14 @@ from tenuto.calendars import (
     parse_working_duration,
     year_table as tables,
 )
-from tenuto.calendars.year_table import MOST_KEPT_DAYS, YearTable, kept_days, year_sum, year_table
+from tenuto.calendars.year_table import (
+    MOST_KEPT_DAYS,
+    YearTable,
+    kept_answer,
+    kept_days,
+    year_sum,
+    year_table,
+)
 from tenuto.calendars.zones import like_year, probed_segments, segments_of_year
 from tests.calendars.samples import at, hours, weekly
 
@@ -104,3 +111,23 @@ def test_so_many_days_are_kept_of_all_calendars() -> None:
         special = tuple(SpecialDay(date=day + timedelta(days=index)) for index in range(40_000))
         year_table(weekly("UTC", *WEEKS[0], special=special), 2030)
         assert kept_days() <= MOST_KEPT_DAYS
+
+
+def test_what_was_found_with_a_calendar_goes_with_it_and_counts() -> None:
+    tables.forget_years()
+    calendar = weekly("UTC", *WEEKS[0])
+    asked: list[int] = []
+
+    def find() -> int:
+        asked.append(1)
+        return len(asked)
+
+    assert [kept_answer(calendar, "a", find) for _ in range(2)] == [1, 1]
+    assert kept_answer(calendar, "b", find) == 2
+    before = kept_days()
+    for number in range(1_000):
+        kept_answer(calendar, number, lambda: 0)
+    assert before < kept_days() <= 1 + tables._MOST_ANSWERS * tables._ANSWER_DAYS
+    tables.forget_years()
+    assert kept_days() == 0
+    assert kept_answer(calendar, "a", find) == 3

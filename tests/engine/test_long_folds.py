@@ -121,6 +121,70 @@ async def test_logs_of_a_tenant_wait_for_each_other_and_too_many_are_refused() -
     assert await folds.begin("a", "later", 1, folding(7)) == 7
 
 
+async def test_a_look_at_a_small_instance_does_not_wait_for_many_middle_ones() -> None:
+    async with Tenuto() as app:
+        await app.deploy(chain(60, "middle"))
+        ids = [(await app.start("middle", {})).id for _ in range(5)]
+        small = await waiting(app, chain(1, "small"))
+        looking = [asyncio.ensure_future(app.engine.loader.look_at(id)) for id in ids]
+        together = asyncio.ensure_future(app.engine.loader.look_at(small))
+        await asyncio.sleep(0)
+        assert (await app.engine.loader.look_at(small)).state.id == small
+        assert (await together).state.id == small
+        assert not any(each.done() for each in looking)
+        found = await asyncio.gather(*looking)
+        assert [each.state.id for each in found] == ids
+        assert all(loader._PART_ROWS < each.tail_entries < loader._LONG for each in found)
+
+
+async def test_looks_at_many_middle_instances_are_not_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(long_folds, "_MOST_WAITING", 1)
+    async with Tenuto() as app:
+        await app.deploy(chain(60, "middle"))
+        ids = [(await app.start("middle", {})).id for _ in range(5)]
+        await at_rest(app)
+        found = await asyncio.gather(*map(app.engine.loader.look_at, ids))
+        assert [each.state.id for each in found] == ids
+
+
+async def test_a_query_of_looks_lets_others_go_on_and_does_not_rest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    resting: list[str | None] = []
+    pause = LongFolds[Any].pause
+
+    async def noted(self: LongFolds[Any], began: float, tenant: str | None) -> float:
+        resting.append(tenant)
+        return await pause(self, began, tenant)
+
+    async with Tenuto() as app:
+        small = await waiting(app, chain(1, "small"))
+        entries = (await app.engine.loader.look_at(small)).tail_entries
+        monkeypatch.setattr(loader, "_PART_ROWS", entries)
+        monkeypatch.setattr(LongFolds, "pause", noted)
+        await app.engine.loader.look_at(small)
+        assert resting == [None]
+
+
+async def test_logs_that_are_not_long_are_bounded_by_their_bytes() -> None:
+    folds: LongFolds[int] = LongFolds(HandClock(), Sharing())
+    gate = asyncio.Event()
+
+    async def folding(number: int) -> int:
+        await gate.wait()
+        return number
+
+    half = long_folds._MOST_BYTES // 2
+    tasks = [folds.begin("a", f"{n}", 1, folding(n), short=half) for n in range(3)]
+    with pytest.raises(Overloaded):
+        await tasks.pop()
+    gate.set()
+    assert await asyncio.gather(*tasks) == [0, 1]
+    assert await folds.begin("a", "later", 1, folding(7), short=half) == 7
+
+
 @pytest.mark.parametrize(("tenant", "rest"), [("a", 0.003), (None, 0)])
 async def test_looks_rest_beside_another_tenant_and_turns_do_not(
     tenant: str | None, rest: float

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AsyncExitStack
 from datetime import timedelta
 from pathlib import Path
@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from tenuto import Tenuto
-from tenuto.core import Plan, Rejection
+from tenuto.core import Plan, Rejection, slots
+from tenuto.core.queue_rules import Judged, matching
 from tenuto.core.slots import wanted
 from tenuto.engine.limits import admission
 from tenuto.expr import Steps
@@ -19,7 +20,7 @@ from tenuto.model.errors import StoreUnavailable
 from tenuto.model.inputs import Started
 from tenuto.model.json import Object
 from tenuto.model.policy import Policies
-from tenuto.model.slots import SlotRequest
+from tenuto.model.slots import QueueRule, SlotRequest
 from tenuto.store.memory import MemoryStore
 from tenuto.store.parts.slot_rows import QueueRuleRow
 from tenuto.store.postgres import PostgresStore
@@ -176,3 +177,28 @@ async def test_starts_of_a_batch_evaluate_rules_in_different_rounds_of_the_loop(
             most = max(most, judged - before)
         assert len(await starting) == 20
         assert (judged, most) == (20, 1)
+
+
+@pytest.mark.parametrize("limit", [1, 50])
+async def test_the_turn_of_a_start_evaluates_rules_once(
+    monkeypatch: pytest.MonkeyPatch, limit: int
+) -> None:
+    """All of them may take a hundred thousand steps; whether there is room changes nothing."""
+    evaluated = 0
+
+    def counted(
+        rules: Iterable[QueueRule], judged: Judged, plan: Plan, steps: Steps
+    ) -> list[QueueRule]:
+        nonlocal evaluated
+        evaluated += 1
+        return matching(rules, judged, plan, steps)
+
+    monkeypatch.setattr(slots, "matching", counted)
+    async with AsyncExitStack() as stack:
+        app = await opened(stack, MemoryStore())
+        await app.deploy(WORK)
+        await app.limits.set({"globalMaxConcurrent": limit, "queue": {"order": "priority"}})
+        await app.limits.add_rule("ctx.input.x > 0", priority=7, confirm=True)
+        for number in range(1, 4):
+            await app.start("work", {"x": number})
+        assert evaluated == 3

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from tenuto.calendars import SpecialDay, WorkingCalendar
+from tenuto.calendars.year_table import forget_years
 from tenuto.model.family import read_tick_key
 from tenuto.schedules import (
     CatchUp,
@@ -244,6 +245,14 @@ def test_a_part_of_a_count_is_small_and_says_what_was_looked_at() -> None:
     assert not any(each.found for each in first)
     assert max(each.looked for each in first) <= 250
     assert sum(each.looked for each in first) > 100 * 190, "a bound of these ends it soon"
+
+
+def test_searches_for_a_start_keep_no_calendar_that_is_given_up() -> None:
+    calendar = office()
+    holders = sys.getrefcount(calendar)
+    next_start(schedule("0 3 * * *"), calendar, at("2026-11-18 12:00"))
+    forget_years()
+    assert sys.getrefcount(calendar) == holders
 
 
 def _budget(cron: str, calendar: WorkingCalendar, monkeypatch: pytest.MonkeyPatch) -> int:

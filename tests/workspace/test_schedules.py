@@ -461,6 +461,9 @@ async def test_working_time_is_calculated_and_explained(place: Place) -> None:
     found = await calendars.add("berlin", start, "PT2H")
     assert found.at == datetime(2026, 12, 28, 9, tzinfo=UTC)
     assert (found.working_time, found.working_days) == ("PT2H", 2)
+    empty = await calendars.between("berlin", start, start)
+    assert (empty.working_time, empty.working_days) == ("PT0S", 0)
+    assert (await calendars.add("berlin", start, "PT0S")).working_days == 0
     assert [(each.date.day, each.worked, each.reason) for each in found.days][:3] == [
         (23, "PT1H", None),
         (24, "PT0S", "Thu 24 Dec 2026 is a day off: Christmas Eve"),

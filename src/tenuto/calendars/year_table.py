@@ -10,13 +10,13 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator
 from datetime import date
 from functools import lru_cache
 from itertools import accumulate
 from operator import attrgetter
 from threading import Lock
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar, cast
 
 from tenuto.calendars.zones import DAY, like_year, segments_of_year
 from tenuto.model.pauses import between_parts
@@ -28,6 +28,12 @@ MOST_KEPT_DAYS = 400_000
 _DATE_OF = attrgetter("date")
 _SUM_DAYS = 4
 """A sum takes as much memory as so many days of a table."""
+_ANSWER_DAYS = 100
+"""So does what was found out with a calendar, together with what was asked."""
+_MOST_ANSWERS = 500
+"""The most of these of a calendar: the newest ones."""
+
+Answer = TypeVar("Answer")
 
 
 class DaySpans(NamedTuple):
@@ -176,6 +182,22 @@ def year_sum(calendar: WorkingCalendar, year: int) -> YearSum:
     return found
 
 
+def kept_answer(
+    calendar: WorkingCalendar, question: Hashable, find: Callable[[], Answer]
+) -> Answer:
+    """What `find` answers to a question about a calendar, which is kept as long as its years.
+
+    Equal questions have answers of one type.
+    """
+    try:
+        return cast("Answer", _KEPT.of(calendar).answers[question])
+    except KeyError:
+        found = find()
+    # What was kept of it before may have been given up meanwhile.
+    _KEPT.keep_answer(calendar, _KEPT.of(calendar), question, found)
+    return found
+
+
 def kept_days() -> int:
     """How many days are kept now."""
     return _KEPT.days
@@ -192,6 +214,7 @@ class _Years:
     def __init__(self, days: int) -> None:
         self.tables: dict[int, YearTable] = {}
         self.sums: dict[int, YearSum] = {}
+        self.answers: dict[Hashable, object] = {}
         self.days = days
 
 
@@ -218,6 +241,19 @@ class _Kept:
         with self._lock:
             self._calendars.clear()
             self.days = 0
+
+    def keep_answer(
+        self, calendar: WorkingCalendar, years: _Years, question: Hashable, found: object
+    ) -> None:
+        with self._lock:
+            if question in years.answers:
+                return
+            is_full = len(years.answers) >= _MOST_ANSWERS
+            if is_full:
+                del years.answers[next(iter(years.answers))]
+            years.answers[question] = found
+        if not is_full:
+            self.grow(calendar, years, _ANSWER_DAYS)
 
     def grow(self, calendar: WorkingCalendar, years: _Years, days: int) -> None:
         """More of a calendar is kept; those that were used longest ago are given up for it."""

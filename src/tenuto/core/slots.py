@@ -50,6 +50,8 @@ def wanted(
     debounce = None if asked.parent is not None else options.debounce
     rate = options.rate
     rules = policies.slots
+    if rules is not None and rules.wanted is not None:
+        return rules.wanted
     is_limited = not (own is None and debounce is None and rate is None)
     is_counted = rules is not None and rules.is_counted
     if plan.rehearsal is not None or not (is_limited or is_counted):

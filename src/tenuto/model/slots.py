@@ -168,6 +168,8 @@ class SlotRules(Struct, frozen=True, kw_only=True):
     """Milliseconds of waiting that count as much as one step of priority."""
     has_room: bool = False
     """Whether the instance that starts takes its slot at once."""
+    wanted: SlotRequest | None = None
+    """What the instance that starts asks for, where that was found a moment ago."""
     is_counted: bool = True
     """Whether limits of the service or the tenant count its instances."""
     rules: tuple[QueueRule, ...] = ()

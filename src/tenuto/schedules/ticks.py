@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
+from functools import partial
 from itertools import islice
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
@@ -21,6 +21,7 @@ from tenuto.calendars import (
 )
 from tenuto.calendars.days import reason
 from tenuto.calendars.working_time import working_spans
+from tenuto.calendars.year_table import kept_answer
 from tenuto.model.durations import LATEST, iso
 from tenuto.model.family import tick_key
 from tenuto.model.json import Object
@@ -116,22 +117,20 @@ def find_start(
     moment = next(nominal.after(schedule.timing, after), None)
     if moment is not None and _is_skipped(schedule, calendar, moment):
         assert calendar is not None  # only a calendar skips
-        found = _first_in_hours(schedule.timing, calendar, moment)
+        search = partial(_first_in_hours, schedule.timing, calendar, moment)
+        # It is the same however often it is asked for until the first of these times comes, and
+        # each save asks several times.
+        found = kept_answer(calendar, (_first_in_hours, schedule.timing, moment), search)
         if isinstance(found, Unsearched):
             return found
         moment = found
     return None if moment is None else tick_at(schedule, calendar, moment)
 
 
-@lru_cache(maxsize=1024)
 def _first_in_hours(
     timing: Timing, calendar: WorkingCalendar, skipped: datetime
 ) -> datetime | Unsearched | None:
-    """The first nominal time in working hours after one that is not.
-
-    It is kept: it is the same however often it is asked for until the first of these times comes,
-    and each save asks several times.
-    """
+    """The first nominal time in working hours after one that is not."""
     moment: datetime | None = skipped
     last = LATEST if skipped > LATEST - _TRIED else skipped + _TRIED
     after = skipped

@@ -191,7 +191,7 @@ class WorkingSpan(Struct, frozen=True, kw_only=True, rename="camel"):
     working_time: str
     """`PT12H30M`."""
     working_days: int
-    """Days with working time in the span."""
+    """Days with working time in the span; 0 where it is empty."""
     days: list[CountedDay]
     """How it was counted, day by day; at most 400."""
     version: int

@@ -402,7 +402,8 @@ class BulkOperation(Struct, frozen=True, kw_only=True, rename="camel"):
     action: BulkAction
     status: Literal["running", "done", "cancelled", "dry-run"]
     matched: int
-    """How many were found so far, of a stopped one all; of a dry run up to 100,000."""
+    """How many were found so far, of a stopped one at least so many in all; of a dry run up to
+    100,000."""
     done: int
     failed: int
     failures: tuple[BulkFailure, ...]

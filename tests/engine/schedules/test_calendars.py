@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import msgspec
 import pytest
 from msgspec.structs import replace
 
+from tenuto.app import Tenuto
 from tenuto.calendars import Calendar, is_working
 from tenuto.calendars.public_holidays import holidays_of
 from tenuto.engine.definitions import calendar_values
 from tenuto.engine.definitions.calendar_values import calendar_of
+from tenuto.engine.definitions.calendars import Calendars as EngineCalendars
 from tenuto.engine.definitions.large_documents import LARGE, LargeDocuments
 from tenuto.engine.settings import Settings
 from tenuto.model.errors import Conflict, InvalidInput, NotFound
 from tenuto.model.json import Object
 from tenuto.model.quotas import QuotaExceeded, Quotas
+from tenuto.store.memory.members import MemoryMembers
 from tenuto.store.parts.calendars import CalendarRow, Calendars as StoredCalendars
 from tests.engine.schedules.clockwork import Clockwork, at, minutes
 
@@ -194,6 +197,47 @@ def test_a_large_calendar_is_read_and_resolved_in_the_thread(
         costs.clear()
         save(world, {"id": "heir", "extends": "office"})
         assert max(costs) >= LARGE
+
+
+def test_others_hear_of_a_change_before_it_is_resolved(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The thread may have the work of others, and no decision reads the store again meanwhile."""
+    seen: list[str] = []
+    read, put, hint = LargeDocuments.read, StoredCalendars.put, MemoryMembers.hint
+    mark = StoredCalendars.mark
+
+    async def noted_read(self: LargeDocuments, *given: Any, **named: Any) -> Any:  # noqa: ANN401
+        if not named.get("may_refuse", True):
+            seen.append("resolved")
+            for _ in range(3):
+                await calendars[0].refresh()
+        return await read(self, *given, **named)
+
+    async def noted_put(self: StoredCalendars, *given: Any) -> Any:  # noqa: ANN401
+        seen.append("stored")
+        return await put(self, *given)
+
+    async def noted_hint(self: MemoryMembers, ids: Collection[str]) -> None:
+        seen.append("told")
+        await hint(self, ids)
+
+    async def noted_mark(self: StoredCalendars) -> Any:  # noqa: ANN401
+        if seen:
+            seen.append("looked")
+        return await mark(self)
+
+    async def engine_of(app: Tenuto) -> EngineCalendars:
+        return app.engine.calendars
+
+    monkeypatch.setattr(calendar_values, "_DATE", LARGE)
+    with Clockwork() as world:
+        calendars = [world.ask(engine_of)]
+        monkeypatch.setattr(LargeDocuments, "read", noted_read)
+        for name, noted in (("put", noted_put), ("mark", noted_mark)):
+            monkeypatch.setattr(StoredCalendars, name, noted)
+        monkeypatch.setattr(MemoryMembers, "hint", noted_hint)
+        save(world, office(dates=[{"date": "2026-07-01"}]))
+        assert seen[:4] == ["stored", "told", "resolved", "looked"]
+        assert seen[4:].count("looked") <= 1
 
 
 def test_calendars_that_did_not_change_are_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:

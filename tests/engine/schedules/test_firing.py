@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tenuto.engine.bounds import Bounds
 from tenuto.engine.schedules import firing
+from tenuto.engine.schedules.firing import Firing
 from tenuto.engine.settings import Settings
 from tenuto.engine.turns.sharing import Sharing
 from tenuto.model.json import Object
+from tenuto.store.parts.schedules import Fire, ScheduleKey
 from tests.engine.schedules.clockwork import Clockwork, at, minutes
 
 
@@ -249,3 +253,50 @@ def test_a_pass_over_many_schedules_lets_others_go_on(monkeypatch: pytest.Monkey
         world.skip(minutes=6)
         assert rested.count("default") >= 5
         assert [world.started(f"s{number}") for number in range(5)] == [[5]] * 5
+
+
+def test_a_pass_over_several_tenants_does_not_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The ticks of one tenant would wait for the rests of another."""
+    rested: list[str | None] = []
+
+    def noted(
+        self: Sharing,
+        seconds: float,
+        tenant: str | None = None,
+        longest: float = 0.1,
+        *,
+        is_in_loop: bool = False,
+    ) -> float:
+        rested.append(tenant)
+        return 0.0
+
+    monkeypatch.setattr(firing, "_PART_SECONDS", 0.0)
+    with Clockwork() as world:
+        rows = [world.save(f"s{number}") for number in range(4)]
+        mixed = [replace(row, tenant="other") if row.id == "s3" else row for row in rows]
+        monkeypatch.setattr(Sharing, "rest_after", noted)
+        world.of(lambda schedules: schedules.firing.advance(mixed, at("00:01")))
+        assert rested == []
+
+
+def test_a_tick_that_is_decided_does_not_wait_for_the_end_of_its_pass(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Decisions about costly schedules of others may follow in the same pass."""
+    written: list[int] = []
+    fire = Firing.fire
+
+    async def noted(self: Firing, fires: Sequence[Fire]) -> set[ScheduleKey]:
+        written.append(len(fires))
+        return await fire(self, fires)
+
+    monkeypatch.setattr(Firing, "fire", noted)
+    with Clockwork() as world:
+        rows = [world.save(f"s{number}") for number in range(4)]
+        world.of(lambda schedules: schedules.firing.advance(rows, at("00:01")))
+        assert written == [4]
+        monkeypatch.setattr(firing, "_WRITTEN_AFTER", 0.0)
+        rows = [world.row(f"s{number}") for number in range(4)]
+        written.clear()
+        world.of(lambda schedules: schedules.firing.advance(rows, at("00:01")))
+        assert written == [1, 1, 1, 1, 0]

@@ -309,19 +309,27 @@ class Calendars:
         # Not before every process has the calendar, as it is now, at hand.
         until_known = timedelta(seconds=2 * _FRESH_FOR if self._store.is_shared else 0.0)
         moved = Moved(self._heirs(row.tenant, row.id), self._clock.now() + until_known)
+        try:
+            is_stored = await self._tell(row, calendar, moved)
+            if is_stored:
+                await self._resolve(row.tenant, moved.calendars)
+        finally:
+            # Also where the answer was lost: it may be stored.
+            self.changed()
+        return is_stored
+
+    async def _tell(self, row: CalendarRow, calendar: Calendar | None, moved: Moved) -> bool:
+        """Store a version, and tell this process and the others of it."""
         self._changing += 1
         try:
             is_stored = await self._store.calendars.put(row, moved)
             if is_stored:
                 await self._stored(row, calendar)
-                await self._resolve(row.tenant, moved.calendars)
                 with suppress(StoreUnavailable):  # they learn of it with their next heartbeat
                     await self._store.members.hint(())
         finally:
-            # Also where the answer was lost: it may be stored.
             self._changing -= 1
             self._fresh_until = float("-inf")
-            self.changed()
         return is_stored
 
     async def _resolve(self, tenant: str, ids: Collection[str]) -> None:

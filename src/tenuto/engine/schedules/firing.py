@@ -55,7 +55,9 @@ MOST_BYTES = 2_000_000
 _PART_SECONDS = 0.005
 """After so long a pass lets others go on."""
 _LONGEST_REST = 0.02
-"""Seconds between two parts of a pass, while other tenants are at work: their ticks wait, too."""
+"""Seconds between two parts of a pass over schedules of one tenant, while others are at work."""
+_WRITTEN_AFTER = 0.1
+"""Seconds for which what is decided waits for other decisions to be written with it."""
 
 
 Found: TypeAlias = dict[tuple[str, ScheduleTarget], Target | Problem]
@@ -129,7 +131,9 @@ class Firing:
         starts = size = 0
         running = await self._running(rows)
         found: Found = {}
-        began = self._clock.ticks()
+        # The ticks of all tenants of a pass would wait for a rest.
+        rests = len({row.tenant for row in rows}) == 1
+        began = first = self._clock.ticks()
         for row in rows:
             here = running.get(row.key) or nothing()
             try:
@@ -142,23 +146,28 @@ class Firing:
                     f"{type(error).__name__}: {error}"
                 )
             fires.append(fire)
-            began = await self._let_go_on(row.tenant, began)
             starts += len(fire.mail)
             size += sum(len(each.input) for each in fire.mail)
-            if starts >= MOST_STARTS or size >= MOST_BYTES:
+            is_old = self._clock.ticks() - first >= _WRITTEN_AFTER
+            if is_old or starts >= MOST_STARTS or size >= MOST_BYTES:
                 lost |= await self.fire(fires)
                 fires, starts, size = [], 0, 0
+                first = self._clock.ticks()
+            began = await self._let_go_on(row.tenant if rests else None, began)
         return lost | await self.fire(fires)
 
-    async def _let_go_on(self, tenant: str, began: float) -> float:
+    async def _let_go_on(self, tenant: str | None, began: float) -> float:
         """Let others go on after some decisions: inputs of hundreds of schedules may be costly.
 
-        Returns when the part of the pass began that is under way.
+        `tenant`: the one whose schedules all are; None: no rest. Returns when the part of the pass
+        began that is under way.
         """
         took = self._clock.ticks() - began
         if took < _PART_SECONDS:
             return began
-        rest = self._sharing.rest_after(took, tenant, _LONGEST_REST, is_in_loop=True)
+        rest = 0.0
+        if tenant is not None:
+            rest = self._sharing.rest_after(took, tenant, _LONGEST_REST, is_in_loop=True)
         await self._clock.sleep(rest)
         return self._clock.ticks()
 

@@ -521,14 +521,16 @@ class Draft(Struct, eq=False):
         taken = Steps()
         wanted = slot_wanted(self.held.plan, self.policies, input, taken)
         self.steps += taken.taken
-        if not isinstance(wanted, SlotRequest) or wanted.is_held_up:
+        if not isinstance(wanted, SlotRequest):
             return self.policies
-        counted = counted_at_start(self.held.tenant, input, wanted)
-        if not self.free.take(counted):
-            return self.policies
-        self.reserved = counted
+        has_room = False
+        if not wanted.is_held_up:
+            counted = counted_at_start(self.held.tenant, input, wanted)
+            if has_room := self.free.take(counted):
+                self.reserved = counted
+        # Its keys and the rules of the queue may take long: the decision does not evaluate them.
         rules = self.policies.slots or SlotRules()
-        return replace(self.policies, slots=replace(rules, has_room=True))
+        return replace(self.policies, slots=replace(rules, has_room=has_room, wanted=wanted))
 
     def drop_reserved(self) -> None:
         """The decision did not take the slot for which there was room."""

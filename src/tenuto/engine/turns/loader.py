@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
@@ -30,7 +31,8 @@ _MOST_KEPT: Final = 4
 _HEAVY: Final = 10_000
 """Parts of a state from which on it is not kept."""
 _PART_ROWS: Final = 100
-"""So many entries are folded between two pauses: some milliseconds."""
+"""So many entries are folded between two pauses: some milliseconds. A query of looks folds so many
+of a tenant itself; its other looks wait for each other, and others do not wait for them."""
 _PART_BYTES: Final = 200_000
 """Fewer, where they are larger than that together."""
 _NOTHING: Mapping[str, InstanceState] = MappingProxyType({})
@@ -125,14 +127,25 @@ class Loader:
         kept = {id: self._looked_at[id] for id in ids if id in self._looked_at}
         stored = await self._stored(list(dict.fromkeys(ids)), kept)
         loaded: dict[str, asyncio.Task[Held | TenutoError] | Held | TenutoError] = {}
+        folds, costs, since = self._folds, Counter[str](), 0
         for id, instance in stored.items():
-            known = kept.get(id)
-            if self._folds is None or not _is_long(instance):
-                loaded[id] = await self._looked(instance, known)
+            reading = self._looked(instance, kept.get(id))
+            if folds is None:
+                loaded[id] = await reading
                 continue
-            # Looks at other instances, of which the next query tells, do not wait for it.
-            reading = self._looked(instance, known)
-            loaded[id] = self._folds.begin(instance.row.tenant, id, _end_of(instance), reading)
+            tenant, cost = instance.row.tenant, _cost(instance)
+            if costs[tenant] + cost > _PART_ROWS:
+                # The looks of others, in this query and the next one, do not wait for it.
+                size = None if _is_long(instance) else size_of_rows(instance.tail)
+                loaded[id] = folds.begin(tenant, id, _end_of(instance), reading, short=size)
+                continue
+            costs[tenant] += cost
+            loaded[id] = await reading
+            since += cost
+            if since >= _PART_ROWS:
+                # Without a rest: those of all tenants would wait for it.
+                await folds.pause(0.0, None)
+                since = 0
         return [loaded.get(id) for id in ids]
 
     async def _looked(
@@ -239,6 +252,11 @@ def _parts(rows: Sequence[LogRow]) -> Iterator[Sequence[LogRow]]:
             part, size = [], 0
     if part:
         yield part
+
+
+def _cost(stored: StoredInstance) -> int:
+    """What it takes to fold a log, in entries of usual size."""
+    return max(len(stored.tail), size_of_rows(stored.tail) * _PART_ROWS // _PART_BYTES)
 
 
 def _is_long(stored: StoredInstance) -> bool:

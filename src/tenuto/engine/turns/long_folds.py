@@ -1,8 +1,9 @@
-"""Folds long logs for those who look at instances: in parts, one log of a tenant at a time.
+"""Folds logs for those who look at instances: in parts, one log of a tenant at a time.
 
 A log may have tens of thousands of entries, and each look at its instance folds all of them where
 the state is too heavy to be kept. Meanwhile the loop goes on, and while other tenants are at work
 looks rest as other large work does. Turns do not rest: other instances of their lane wait for them.
+Logs that are not long have a line of their own, and do not wait for the long ones of their tenant.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ Found = TypeVar("Found")
 
 _MOST_WAITING = 20
 """The most long logs of a tenant that are folded or wait for it: their rows are in memory."""
+_MOST_BYTES = 100_000_000
+"""The most bytes of other logs of a tenant that wait: a page may look at many of them."""
 _LONGEST_REST = 0.02
 
 
@@ -30,22 +33,32 @@ class LongFolds(Generic[Found]):
     def __init__(self, clock: Clock, sharing: Sharing) -> None:
         self._clock = clock
         self._sharing = sharing
-        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._locks: WeakValueDictionary[tuple[str, bool], asyncio.Lock] = WeakValueDictionary()
         self._counts: Counter[str] = Counter()
+        """How many long logs of each tenant are folded or wait."""
+        self._bytes: Counter[str] = Counter()
+        """The bytes of the others."""
         self._under_way: dict[tuple[str, int], asyncio.Task[Found]] = {}
 
     def begin(
-        self, tenant: str, id: str, version: int, folding: Coroutine[None, None, Found]
+        self,
+        tenant: str,
+        id: str,
+        version: int,
+        folding: Coroutine[None, None, Found],
+        *,
+        short: int | None = None,
     ) -> asyncio.Task[Found]:
         """Fold the log of an instance up to a version, or join in where that is done already.
 
-        Overloaded, when it is awaited, where its tenant has too many.
+        `short`: the bytes of a log that is not long. Overloaded, when it is awaited, where its
+        tenant has too many.
         """
         place = id, version
         if (known := self._under_way.get(place)) is not None:
             folding.close()
             return known
-        task = asyncio.ensure_future(self._in_turn(tenant, folding))
+        task = asyncio.ensure_future(self._in_turn(tenant, folding, short))
         self._under_way[place] = task
 
         def ended(ended: asyncio.Task[Found]) -> None:
@@ -73,18 +86,22 @@ class LongFolds(Generic[Found]):
         await self._clock.sleep(rest)
         return self._clock.ticks()
 
-    async def _in_turn(self, tenant: str, folding: Coroutine[None, None, Found]) -> Found:
-        if self._counts[tenant] >= _MOST_WAITING:
+    async def _in_turn(
+        self, tenant: str, folding: Coroutine[None, None, Found], short: int | None
+    ) -> Found:
+        is_long = short is None
+        counts, most = (self._counts, _MOST_WAITING) if is_long else (self._bytes, _MOST_BYTES)
+        if counts[tenant] >= most:
             folding.close()
             raise Overloaded("too many instances with long logs are being read")
-        self._counts[tenant] += 1
-        lock = self._locks.setdefault(tenant, asyncio.Lock())
+        counts[tenant] += 1 if short is None else short
+        lock = self._locks.setdefault((tenant, is_long), asyncio.Lock())
         try:
             async with lock:
                 return await folding
         finally:
             # Where this was cancelled before its turn.
             folding.close()
-            self._counts[tenant] -= 1
-            if not self._counts[tenant]:
-                del self._counts[tenant]
+            counts[tenant] -= 1 if short is None else short
+            if not counts[tenant]:
+                del counts[tenant]

@@ -124,13 +124,13 @@ class Progress(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Whether the last page was found."""
     ended_at: datetime | None = None
     unreached: int = 0
-    """Items that a stop left as they were."""
+    """Items that a stop left as they were, at least: a count ends somewhere."""
     running: tuple[str, ...] = ()
     """Ticks that were started, and whose instances had not ended when that was looked at last."""
 
     @property
     def matched(self) -> int:
-        """How many the filter has found so far; of a stopped operation all that it finds."""
+        """How many the filter has found so far; of a stopped one at least so many in all."""
         return self.done + self.failed + len(self.pending) + self.unreached
 
 

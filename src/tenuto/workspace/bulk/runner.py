@@ -237,7 +237,10 @@ class BulkRunner:
         return min(asked.concurrency - len(progress.running), AT_ONCE), progress
 
     async def _unreached(self, row: BulkRow, asked: BulkAsked, progress: Progress) -> int:
-        """How many items a stopped operation leaves, up to `MOST_COUNTED` beyond its page."""
+        """How many items a stopped operation leaves, at least.
+
+        A count ends at `MOST_COUNTED` beyond its page, and one of ticks also at its budget.
+        """
         if progress.is_found:
             return len(progress.pending)
         before = row.created_at + _A_MOMENT
