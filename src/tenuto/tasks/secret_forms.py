@@ -131,15 +131,14 @@ class _Ordered:
         """What the texts at a place begin with: each begins with the one before."""
 
         def leave() -> None:
-            left, _ = around.pop()
-            if (behind := _behind(left)) is not None:
+            if (behind := _behind(around.pop()[0])) is not None:
                 places[behind] = around[-1][1] if around else _NOTHING
 
         for cut in sorted(going_on):
             while around and not cut.startswith(around[-1][0]):
                 leave()
-            form = ends.get(cut, around[-1][1].form if around else None)
-            found = _Found(form, *_deeper(going_on[cut]))
+            longest = ends.get(cut, around[-1][1].form if around else None)
+            found = _Found(longest, *_deeper(going_on[cut]))
             places[cut] = found
             around.append((cut, found))
         while around:
