@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 from weakref import WeakValueDictionary
 
 from tenuto.engine.turns.sharing import Sharing
-from tenuto.model.errors import Overloaded
+from tenuto.model.errors import Overloaded, TenutoError
 from tenuto.ports import Clock
 
 Found = TypeVar("Found")
@@ -33,6 +33,8 @@ class LongFolds(Generic[Found]):
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._counts: Counter[str] = Counter()
         self._under_way: dict[tuple[str, int], asyncio.Task[Found]] = {}
+        self._left: TenutoError | None = None
+        """Why nothing is folded any more."""
 
     def begin(
         self, tenant: str, id: str, version: int, folding: Coroutine[None, None, Found]
@@ -41,6 +43,9 @@ class LongFolds(Generic[Found]):
 
         Overloaded, when it is awaited, where its tenant has too many.
         """
+        if self._left is not None:
+            folding.close()
+            raise self._left
         place = id, version
         if (known := self._under_way.get(place)) is not None:
             folding.close()
@@ -50,12 +55,32 @@ class LongFolds(Generic[Found]):
 
         def ended(ended: asyncio.Task[Found]) -> None:
             del self._under_way[place]
+            # It may not have begun: one that is cancelled before its turn, or is one too many.
+            folding.close()
             if not ended.cancelled():
                 # Or its error is reported where nobody waited for it any more.
                 _ = ended.exception()
 
         task.add_done_callback(ended)
         return task
+
+    async def outcome(self, task: asyncio.Task[Found]) -> Found:
+        """What one finds, for one of those that wait for it."""
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            waiting = asyncio.current_task()
+            if self._left is None or (waiting is not None and waiting.cancelling()):
+                raise
+            raise self._left from None
+
+    async def stop(self, error: TenutoError) -> None:
+        """End those under way, and refuse others, with `error`: the store is about to close."""
+        self._left = error
+        tasks = list(self._under_way.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     def now(self) -> float:
         """When a first part begins."""
@@ -75,7 +100,6 @@ class LongFolds(Generic[Found]):
 
     async def _in_turn(self, tenant: str, folding: Coroutine[None, None, Found]) -> Found:
         if self._counts[tenant] >= _MOST_WAITING:
-            folding.close()
             raise Overloaded("too many instances with long logs are being read")
         self._counts[tenant] += 1
         lock = self._locks.setdefault(tenant, asyncio.Lock())
@@ -83,8 +107,6 @@ class LongFolds(Generic[Found]):
             async with lock:
                 return await folding
         finally:
-            # Where this was cancelled before its turn.
-            folding.close()
             self._counts[tenant] -= 1
             if not self._counts[tenant]:
                 del self._counts[tenant]
