@@ -6,14 +6,16 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import aiohttp
 import pytest
 import uvicorn
 from starlette.types import Message, Receive, Scope, Send
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.server import ServerState
 
 from tenuto import Tenuto
@@ -361,6 +363,36 @@ async def test_of_bodies_in_tiny_chunks_a_few_are_read_at_once_and_each_comes_wh
     await turn(lambda: all(wire.is_read for _, wire in connections))
 
 
+@pytest.mark.parametrize("size", [1, 60])
+async def test_of_a_body_in_tiny_chunks_no_more_is_read_than_is_taken(size: int) -> None:
+    """One connection grew by megabytes a second while its request waited for its turn."""
+    line, echo, gate = Line(), Echo(), asyncio.Event()
+
+    async def later(scope: Scope, receive: Receive, send: Send) -> None:
+        await gate.wait()
+        await echo(scope, receive, send)
+
+    line.config = uvicorn.Config(later, ws="none", lifespan="off", log_config=None)
+    protocol, wire = line.connect()
+    protocol.data_received(b"POST /x HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n")
+    chunks = b"%x\r\n%b\r\n" % (size, b"x" * size) * 500
+    count, left = 0, 1_000
+    while left and wire.is_read:
+        protocol.data_received(chunks)
+        count, left = count + 1, left - 1
+        await turn(lambda: wire.is_read or not protocol._rests)
+    assert left, "it stays in the network"
+    assert HIGH_WATER_LIMIT < len(protocol.cycle.body) <= HIGH_WATER_LIMIT + len(chunks)
+    gate.set()
+    for _ in range(left):
+        await turn(lambda: wire.is_read)
+        protocol.data_received(chunks)
+    await turn(lambda: wire.is_read)
+    protocol.data_received(b"0\r\n\r\n")
+    await line.answered()
+    assert b"x-size: %d\r\n" % (1_000 * 500 * size) in wire.sent
+
+
 async def test_an_ordinary_body_in_chunks_is_read_without_a_pause() -> None:
     line = Line()
     line.config = uvicorn.Config(echo := Echo(), ws="none", lifespan="off", log_config=None)
@@ -429,6 +461,30 @@ class Sockets(Line):
         await turn(lambda: wire.sent.startswith(b"HTTP/1.1 101"))
         self.frames.clear()
         return socket, wire
+
+
+@pytest.mark.parametrize("before", [b"", WHOLE * 3])
+async def test_a_connection_that_becomes_a_socket_is_read_however_its_head_came(
+    before: bytes,
+) -> None:
+    line, sockets = Line(), Sockets()
+    socket = partial(
+        BoundedSocket, connections=line.connections, in_pieces=WaitingRequests(pause=0)
+    )
+
+    async def either(scope: Scope, receive: Receive, send: Send) -> None:
+        await (sockets.listener if scope["type"] == "websocket" else answer)(scope, receive, send)
+
+    line.config = uvicorn.Config(either, ws=cast("Any", socket), lifespan="off", log_config=None)
+    line.config.load()
+    protocol, wire = line.connect()
+    pieces = b"a: b\r\n" * (2 * MOST_TINY)
+    protocol.data_received(before + UPGRADE.removesuffix(b"\r\n") + pieces + b"\r\n")
+    read = [wire.is_read]
+    await turn(lambda: protocol._is_upgraded)
+    assert [*read, wire.is_read] == [False, True]
+    for task in line.state.tasks:
+        task.cancel()
 
 
 async def test_of_a_flood_of_messages_few_are_read_before_they_are_taken() -> None:

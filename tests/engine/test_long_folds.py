@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import Awaitable, Callable, Iterable
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -16,7 +18,7 @@ from tenuto.engine.turns import loader, long_folds
 from tenuto.engine.turns.long_folds import LongFolds
 from tenuto.engine.turns.sharing import Sharing
 from tenuto.model.entries import Entry
-from tenuto.model.errors import Overloaded
+from tenuto.model.errors import Overloaded, StoreUnavailable
 from tenuto.model.json import Object
 from tests.access.hand_clock import HandClock
 from tests.engine.situations import at_rest, beside_another
@@ -183,6 +185,61 @@ async def test_logs_that_are_not_long_are_bounded_by_their_bytes() -> None:
     gate.set()
     assert await asyncio.gather(*tasks) == [0, 1]
     assert await folds.begin("a", "later", 1, folding(7), short=half) == 7
+
+
+@pytest.mark.parametrize("others", [0, 1])
+async def test_a_look_that_is_cancelled_before_its_turn_leaves_nothing(others: int) -> None:
+    folds: LongFolds[int] = LongFolds(HandClock(), Sharing())
+
+    async def folding() -> int:
+        await asyncio.Event().wait()
+        return 1
+
+    before = [folds.begin("a", f"{n}", 1, folding()) for n in range(others)]
+    for _ in before:
+        await asyncio.sleep(0)
+    work = folding()
+    task = folds.begin("a", "last", 1, work)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await asyncio.sleep(0)
+    assert inspect.getcoroutinestate(work) == inspect.CORO_CLOSED
+    await folds.stop(StoreUnavailable("stopped"))
+    assert all(each.cancelled() for each in before)
+
+
+async def test_looks_at_long_logs_end_with_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with Tenuto() as app:
+        id, other = await waiting(app, chain(STEPS)), await waiting(app, chain(STEPS, "other"))
+        loader, store = app.engine.loader, app.engine.store
+        looks = [asyncio.ensure_future(loader.look_at(each)) for each in (id, id, other)]
+        await turns_until(lambda: bool(loader._folds and len(loader._folds._under_way) == 2))
+        looks[1].cancel()
+        close = store.close
+
+        async def closed(at: datetime, *, clean: bool) -> None:
+            assert loader._folds is not None
+            assert not loader._folds._under_way, "nothing reads from a store that is closed"
+            await close(at, clean=clean)
+
+        monkeypatch.setattr(store, "close", closed)
+        # So that what is under way does not come to its end before.
+        monkeypatch.setattr(LongFolds, "pause", forever)
+    found = await asyncio.gather(*looks, return_exceptions=True)
+    assert [type(each) for each in found] == [
+        *(StoreUnavailable, asyncio.CancelledError, StoreUnavailable),
+    ]
+
+
+async def forever(*_: object) -> float:
+    await asyncio.Event().wait()
+    raise AssertionError
+
+
+async def turns_until(is_so: Callable[[], bool]) -> None:
+    while not is_so():  # noqa: ASYNC110 - what is waited for says nothing
+        await asyncio.sleep(0)
 
 
 @pytest.mark.parametrize(("tenant", "rest"), [("a", 0.003), (None, 0)])

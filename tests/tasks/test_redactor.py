@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+from typing import Any, ClassVar
 from urllib.parse import quote, quote_plus
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import given, strategies as st
 
 from tenuto.model.failure import clipped
 from tenuto.model.json import JSON
+from tenuto.tasks import secret_forms
 from tenuto.tasks.redactor import KEPT_SECONDS, Redactor, without_known_secrets
 from tenuto.tasks.secret_forms import Forms
 
@@ -153,3 +155,69 @@ def test_megabytes_of_forms_are_searched_for_by_their_beginnings() -> None:
     """A pattern of all of them took 14 seconds to compile, in whatever logged the next line."""
     forms = {f"{number}-{'x' * 5_000}": "" for number in range(1_000)}
     assert len(Forms(forms)._pattern.pattern) < 100_000
+
+
+@given(
+    step=st.integers(1, 5),
+    forms=st.lists(st.text("ab\U0010ffff", min_size=1, max_size=12), min_size=1, max_size=12),
+    picks=st.lists(st.tuples(st.integers(0, 50), st.integers(0, 12)), max_size=10),
+)
+def test_of_forms_that_begin_alike_the_longest_is_found_wherever_they_part(
+    step: int, forms: list[str], picks: list[tuple[int, int]]
+) -> None:
+    text = "".join(forms[pick % len(forms)][: cut or None] for pick, cut in picks)
+    names = {form: f"[{place}]" for place, form in enumerate(forms)}
+    longest_first = sorted(names, key=len, reverse=True)
+    pattern = re.compile("|".join(map(re.escape, longest_first)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(secret_forms, "_STEP", step)
+        found = Forms(names).replaced(text)
+    assert found == pattern.sub(lambda each: names[each[0]], text)
+
+
+class Counted(str):
+    """A text that counts how often a form is compared with it."""
+
+    __slots__ = ()
+    compared: ClassVar[int] = 0
+
+    def startswith(self, *args: Any) -> bool:  # noqa: ANN401
+        Counted.compared += 1
+        return super().startswith(*args)
+
+    def find(self, *args: Any) -> int:  # noqa: ANN401
+        Counted.compared += 1
+        return super().find(*args)
+
+
+@pytest.mark.parametrize(
+    "forms",
+    [
+        [f"{'x' * 40}{number:06}" for number in range(1_000)],
+        ["x" * 2_000 + "b" + "x" * 2_000],
+        [f"{'x' * 2_000}{number:06}" for number in range(1_000)],
+        ["x" * 32 + "a" * number for number in range(1, 1_000)],
+    ],
+    ids=["many", "one that is long", "many that are long", "each the beginning of the next"],
+)
+def test_forms_that_begin_alike_are_not_tried_one_by_one(
+    monkeypatch: pytest.MonkeyPatch, forms: list[str]
+) -> None:
+    """A thousand tokens of one issuer took 14 seconds in a text that is full of its name."""
+    monkeypatch.setattr(Counted, "compared", 0)
+    text = Counted("x" * 10_000)
+    assert Forms(dict.fromkeys(forms, "")).replaced(text) == text
+    assert Counted.compared <= len(text)
+
+
+def test_long_values_that_differ_at_their_ends_are_told_apart() -> None:
+    one, two = "\x01" * 32_000 + "a", "\x01" * 32_000 + "b"
+    redactor = knowing(one, two)
+    assert redactor.text("us", f"{json.dumps(two)} {one}") == '"[secret K1]" [secret K0]'
+
+
+def test_a_search_tries_few_of_many_values_that_begin_alike() -> None:
+    """A pattern is a tree of characters: where one differs, all behind it are left out."""
+    forms = {f"key-of-a-service-{number:015}": "" for number in range(1_000)}
+    found = re.findall(r"[^()|?:]{2,}", Forms(forms)._pattern.pattern)
+    assert sum(map(len, found)) < 1_000

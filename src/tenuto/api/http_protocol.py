@@ -18,7 +18,7 @@ from typing import NamedTuple, cast
 import msgspec
 from uvicorn._types import ASGI3Application, ASGIReceiveEvent
 from uvicorn.config import Config
-from uvicorn.protocols.http.flow_control import FlowControl
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT, FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from uvicorn.server import ServerState
@@ -283,6 +283,8 @@ class BoundedHttp(HttpToolsProtocol):
         # The WebSocket protocol takes over the connection, and the count of it.
         self._is_upgraded = True
         self._taker.end()
+        # Its head may have come in many pieces: the other protocol knows nothing of that pause.
+        self.flow.resume_reading()
         super().handle_websocket_upgrade()
 
     # -- reading
@@ -295,7 +297,7 @@ class BoundedHttp(HttpToolsProtocol):
     @property
     def is_paused(self) -> bool:
         """Whether nothing more is taken from the network for now."""
-        return self._rests or self.has_waiting
+        return not self._is_upgraded and (self._rests or self.has_waiting)
 
     def _rest(self) -> None:
         self._rests = True
@@ -311,8 +313,16 @@ class BoundedHttp(HttpToolsProtocol):
         if self._tiny >= MOST_TINY and self._is_read:
             self._rest()
         elif self._is_read:
-            self.flow.resume_reading()
+            self._resume()
         self._watch()
+
+    def _resume(self) -> None:
+        """Take more from the network, unless the body that was read waits to be taken.
+
+        It is asked for then, and the library begins to read again.
+        """
+        if not (self._is_answering and len(self.cycle.body) > HIGH_WATER_LIMIT):
+            self.flow.resume_reading()
 
     def _parse_unread(self) -> None:
         while self._unread and not self.pipeline and self._is_read and not self._is_tired:
@@ -383,7 +393,7 @@ class BoundedHttp(HttpToolsProtocol):
             self._parse_unread()
             if self._tiny >= MOST_TINY and not self._rests and self._is_read:
                 self._rest()
-            self.flow.resume_reading()
+            self._resume()
             self._watch()
         self._has_waited = False
         is_left = self._head < 0 and not self._is_answering

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Mapping
 from datetime import date
@@ -12,6 +13,26 @@ from tenuto.calendars.calendar import HolidayRule
 
 ENGLISH: Final = "en_US"
 """Names are in English where the library has them, whatever the language of the machine."""
+
+_FILTERS: Final = (
+    # Of some religions the library knows the days of a few decades.
+    (
+        "ignore",
+        re.compile("Requested Holidays are available only", re.IGNORECASE),
+        UserWarning,
+        None,
+        0,
+    ),
+    # Calendars that name a part of a country by its former code go on as they are.
+    (
+        "ignore",
+        re.compile("This subdivision is deprecated", re.IGNORECASE),
+        DeprecationWarning,
+        None,
+        0,
+    ),
+)
+"""As `warnings` keeps them."""
 
 
 class Country(NamedTuple):
@@ -53,15 +74,24 @@ def holidays_of(rule: HolidayRule, years: range) -> Mapping[date, str]:
 def _asked(rule: HolidayRule, years: range) -> dict[date, str]:
     import holidays  # noqa: PLC0415
 
-    with warnings.catch_warnings():
-        # Of some religions the library knows the days of a few decades, and says so.
-        warnings.simplefilter("ignore")
-        found = holidays.country_holidays(
-            rule.country,
-            subdiv=rule.subdivision,
-            years=years,
-            expand=False,
-            language=ENGLISH,
-            categories=rule.categories or None,
-        )
+    _keep_quiet()
+    found = holidays.country_holidays(
+        rule.country,
+        subdiv=rule.subdivision,
+        years=years,
+        expand=False,
+        language=ENGLISH,
+        categories=rule.categories or None,
+    )
     return dict(sorted(found.items()))
+
+
+def _keep_quiet() -> None:
+    """Keep what the library says of these out of the log, for good.
+
+    The filters are those of the whole process, and calendars are read in several threads: filters
+    that were put back afterwards would take away what another thread has set meanwhile.
+    """
+    for each in _FILTERS:
+        if each not in warnings.filters:
+            warnings.filterwarnings("ignore", each[1].pattern, each[2])

@@ -319,13 +319,13 @@ class Engine:
         for executor in self.executors.values():
             await executor.close()
         await self.gate.close()
+        stopped = StoreUnavailable("the engine has stopped; what was accepted goes on later")
+        await self.turns.loader.stop(stopped)
         self.quarantine.close()
         try:
             await self.store.close(self.clock.now(), clean=clean)
         finally:
-            self._abandon(
-                StoreUnavailable("the engine has stopped; what was accepted goes on later")
-            )
+            self._abandon(stopped)
 
     async def _settle(self) -> None:
         """Write what is left, with a time limit for an unavailable store."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Mapping
-from typing import Final
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping
+from os.path import commonprefix
+from typing import Final, NamedTuple
 from urllib.parse import quote, quote_plus
 
 _LEAST_LINE: Final = 12
@@ -19,6 +21,9 @@ _SKIPPED: Final = (0, 2, 3)
 """Characters of base64 that also depend on so many bytes before the value: none, one, two."""
 _HEAD: Final = 32
 """Characters of a form that are searched for; what follows is compared where they are found."""
+_STEP: Final = 1_000
+"""Characters that are compared at once."""
+_LAST: Final = "\U0010ffff"
 _ALPHABET: Final = str.maketrans("+/", "-_")
 _HEX: Final = re.compile(r"%[0-9A-F]{2}")
 
@@ -63,24 +68,24 @@ class Forms:
 
     The pattern has only the beginnings of long ones: a megabyte of secrets would take seconds to
     compile. They are grouped by their first characters, so that a search does not try each at every
-    place.
+    place. Which form it is, if any, is looked up where a beginning was found.
     """
 
     def __init__(self, names: Mapping[str, str]) -> None:
         """`names`: form → what stands there instead."""
         self._names = names
-        self._by_head: dict[str, list[str]] = {}
-        for form in sorted(names, key=lambda each: (-len(each), each)):
-            self._by_head.setdefault(form[:_HEAD], []).append(form)
-        self._pattern = re.compile(_grouped(frozenset(self._by_head), depth=3), re.DOTALL)
+        self._ordered = _Ordered(names)
+        heads = frozenset(form[:_HEAD] for form in names)
+        self._pattern = re.compile(_grouped(heads, depth=_HEAD), re.DOTALL)
 
     def replaced(self, text: str) -> str:
         """A text with the names of all forms that are in it."""
         parts: list[str] = []
         written = at = 0
+        reading = _Reading(text)
         while (found := self._pattern.search(text, at)) is not None:
             start = found.start()
-            form = self._form_at(text, start, found[0])
+            form = reading.longest(self._ordered, start)
             if form is None:
                 at = start + 1
                 continue
@@ -88,13 +93,105 @@ class Forms:
             written = at = start + len(form)
         return "".join((*parts, text[written:])) if parts else text
 
-    def _form_at(self, text: str, start: int, head: str) -> str | None:
-        """The longest form there, where the text begins like one."""
-        for length in range(len(head), 0, -1):
-            for form in self._by_head.get(head[:length], ()):
-                if text.startswith(form, start):
-                    return form
-        return None
+
+class _Found(NamedTuple):
+    """What stands where a text goes on like this, as far as it was compared."""
+
+    form: str | None
+    """The longest form that ends there."""
+    beginning: str = ""
+    """What all forms that go on have in common."""
+    deeper: _Ordered | None = None
+    """These forms."""
+
+
+_NOTHING: Final = _Found(None)
+
+
+class _Ordered:
+    """Forms in their order, where a text has its place before one and behind another.
+
+    Those that begin alike are not tried one by one: the place alone tells the longest that the text
+    begins with. Many secrets of one kind have a long beginning in common.
+    """
+
+    def __init__(self, forms: Iterable[str], depth: int = 0) -> None:
+        """`depth`: characters that all have in common, which are not compared here."""
+        ends: dict[str, str] = {}
+        going_on: dict[str, list[str]] = {}
+        for form in forms:
+            cut = form[depth : depth + _STEP]
+            further = going_on.setdefault(cut, [])
+            if len(form) > depth + _STEP:
+                further.append(form)
+            else:
+                ends[cut] = form
+        places: dict[str, _Found] = {"": _NOTHING}
+        around: list[tuple[str, _Found]] = []
+        """What the texts at a place begin with: each begins with the one before."""
+
+        def leave() -> None:
+            if (behind := _behind(around.pop()[0])) is not None:
+                places[behind] = around[-1][1] if around else _NOTHING
+
+        for cut in sorted(going_on):
+            while around and not cut.startswith(around[-1][0]):
+                leave()
+            longest = ends.get(cut, around[-1][1].form if around else None)
+            found = _Found(longest, *_deeper(going_on[cut]))
+            places[cut] = found
+            around.append((cut, found))
+        while around:
+            leave()
+        self._places = sorted(places)
+        self._found = [places[each] for each in self._places]
+
+    def at(self, text: str) -> _Found:
+        """What a text begins with; it is cut where the forms are."""
+        return self._found[bisect_right(self._places, text) - 1]
+
+
+def _deeper(forms: list[str]) -> tuple[str, _Ordered | None]:
+    if not forms:
+        return "", None
+    beginning = commonprefix([min(forms), max(forms)])  # noqa: RUF071 - of texts, not of paths
+    return beginning, _Ordered(forms, len(beginning))
+
+
+class _Reading:
+    """One text in which forms are looked for."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._next: dict[str, int] = {}
+        """Where long beginnings stand next: they are not compared again at every place before."""
+
+    def longest(self, ordered: _Ordered, start: int) -> str | None:
+        """The longest form there."""
+        longest: str | None = None
+        at = start
+        while True:
+            found = ordered.at(self._text[at : at + _STEP])
+            longest = found.form or longest
+            if found.deeper is None or not self._stands(found.beginning, start):
+                return longest
+            ordered, at = found.deeper, start + len(found.beginning)
+
+    def _stands(self, beginning: str, start: int) -> bool:
+        place = self._next.get(beginning, -1)
+        if place >= start:
+            return place == start
+        if self._text.startswith(beginning, start):
+            return True
+        place = self._text.find(beginning, start)
+        self._next[beginning] = len(self._text) if place < 0 else place
+        return False
+
+
+def _behind(beginning: str) -> str | None:
+    """The first text behind all that begin like this; None if there is none."""
+    kept = beginning.rstrip(_LAST)
+    return kept[:-1] + chr(ord(kept[-1]) + 1) if kept else None
 
 
 def _grouped(forms: frozenset[str], depth: int) -> str:

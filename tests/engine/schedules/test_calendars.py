@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from collections.abc import Callable, Collection
 from typing import Any
 
+import holidays
 import msgspec
 import pytest
 from msgspec.structs import replace
 
 from tenuto.app import Tenuto
 from tenuto.calendars import Calendar, is_working
+from tenuto.calendars.calendar import HolidayRule
 from tenuto.calendars.public_holidays import holidays_of
 from tenuto.engine.definitions import calendar_values
 from tenuto.engine.definitions.calendar_values import calendar_of
@@ -291,6 +295,28 @@ async def _changed_elsewhere(app: Any) -> bool:  # noqa: ANN401
 
 async def _known(app: Any) -> Any:  # noqa: ANN401
     return app.engine.calendars.known("default")
+
+
+def test_reading_holidays_leaves_the_warning_filters_of_other_threads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The filters are one list for the process, and calendars are read in a thread."""
+    ask = holidays.country_holidays
+
+    def asked(*args: Any, **how: Any) -> object:  # noqa: ANN401
+        warnings.filterwarnings("ignore", "of another thread")
+        return ask(*args, **how)
+
+    monkeypatch.setattr(holidays, "country_holidays", asked)
+    holidays_of.cache_clear()
+    with warnings.catch_warnings():
+        # Beyond what the library knows of some religions: its warning would be an error here.
+        assert holidays_of(HolidayRule(country="IN"), range(2040, 2041))
+        assert holidays_of(HolidayRule(country="IN"), range(2041, 2042))
+        assert warnings.filters[0][1] == re.compile("of another thread", re.IGNORECASE)
+        count = len(warnings.filters)
+        assert holidays_of(HolidayRule(country="IN"), range(2042, 2043))
+        assert len(warnings.filters) == count
 
 
 def test_a_changed_calendar_moves_the_ticks_of_its_schedules() -> None:

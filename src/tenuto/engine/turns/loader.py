@@ -66,13 +66,18 @@ class Loader:
         """The current state of one instance; NotFound, or the reason why it cannot be read."""
         found = await self._together.ask(instance_id)
         if isinstance(found, asyncio.Task):
-            # Another may wait for the same one.
-            found = await asyncio.shield(found)
+            assert self._folds is not None
+            found = await self._folds.outcome(found)
         if found is None:
             raise NotFound(f"there is no instance {instance_id}")
         if not isinstance(found, Held):
             raise found
         return found
+
+    async def stop(self, error: TenutoError) -> None:
+        """End looks at long logs with `error`."""
+        if self._folds is not None:
+            await self._folds.stop(error)
 
     async def load(
         self,

@@ -15,7 +15,7 @@ from typing import Generic, TypeVar
 from weakref import WeakValueDictionary
 
 from tenuto.engine.turns.sharing import Sharing
-from tenuto.model.errors import Overloaded
+from tenuto.model.errors import Overloaded, TenutoError
 from tenuto.ports import Clock
 
 Found = TypeVar("Found")
@@ -39,6 +39,8 @@ class LongFolds(Generic[Found]):
         self._bytes: Counter[str] = Counter()
         """The bytes of the others."""
         self._under_way: dict[tuple[str, int], asyncio.Task[Found]] = {}
+        self._left: TenutoError | None = None
+        """Why nothing is folded any more."""
 
     def begin(
         self,
@@ -54,6 +56,9 @@ class LongFolds(Generic[Found]):
         `short`: the bytes of a log that is not long. Overloaded, when it is awaited, where its
         tenant has too many.
         """
+        if self._left is not None:
+            folding.close()
+            raise self._left
         place = id, version
         if (known := self._under_way.get(place)) is not None:
             folding.close()
@@ -63,12 +68,32 @@ class LongFolds(Generic[Found]):
 
         def ended(ended: asyncio.Task[Found]) -> None:
             del self._under_way[place]
+            # It may not have begun: one that is cancelled before its turn, or is one too many.
+            folding.close()
             if not ended.cancelled():
                 # Or its error is reported where nobody waited for it any more.
                 _ = ended.exception()
 
         task.add_done_callback(ended)
         return task
+
+    async def outcome(self, task: asyncio.Task[Found]) -> Found:
+        """What one finds, for one of those that wait for it."""
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            waiting = asyncio.current_task()
+            if self._left is None or (waiting is not None and waiting.cancelling()):
+                raise
+            raise self._left from None
+
+    async def stop(self, error: TenutoError) -> None:
+        """End those under way, and refuse others, with `error`: the store is about to close."""
+        self._left = error
+        tasks = list(self._under_way.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     def now(self) -> float:
         """When a first part begins."""
@@ -92,7 +117,6 @@ class LongFolds(Generic[Found]):
         is_long = short is None
         counts, most = (self._counts, _MOST_WAITING) if is_long else (self._bytes, _MOST_BYTES)
         if counts[tenant] >= most:
-            folding.close()
             raise Overloaded("too many instances with long logs are being read")
         counts[tenant] += 1 if short is None else short
         lock = self._locks.setdefault((tenant, is_long), asyncio.Lock())
@@ -100,8 +124,6 @@ class LongFolds(Generic[Found]):
             async with lock:
                 return await folding
         finally:
-            # Where this was cancelled before its turn.
-            folding.close()
             counts[tenant] -= 1 if short is None else short
             if not counts[tenant]:
                 del counts[tenant]
