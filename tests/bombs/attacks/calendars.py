@@ -111,8 +111,14 @@ CALENDARS: tuple[Attack, ...] = (
     Attack("centuries-of-hours", _centuries, TOO_LARGE, before=lambda: [calendar("hours")]),
     Attack(
         "days-of-calendars",
-        lambda: [Ask("GET", "/calendars/hours/days?from=2020-01-01&to=2029-12-31")] * 30,
-        BUSY,
+        lambda: (
+            [
+                Ask("GET", f"/calendars/hours/days?from=2020-01-01&to={last}-12-31")
+                for last in (2021, 2021, 2029)
+            ]
+            * 10
+        ),
+        TOO_LARGE,
         before=lambda: [calendar("hours")],
         at_once=8,
     ),
