@@ -29,10 +29,11 @@ class Ask(NamedTuple):
 
 
 class Lines(NamedTuple):
-    """Connections that send something and then nearly nothing more."""
+    """Connections that send something and then nearly nothing more, and read nothing."""
 
     connections: int
     says: bytes
+    """`{key}` stands for the key of the one who attacks."""
     drips: bytes = b""
     """Sent on each of them, again and again."""
 

@@ -169,3 +169,119 @@ SCHEMAS: tuple[Bomb[Case], ...] = (
     ),
     Bomb("deep-value", lambda: Case({"items": {"$ref": "#"}, "uniqueItems": True}, _lists(900))),
 )
+
+
+def _around(keyword: str, depth: int, schema: JSON) -> Object:
+    made: Object = {keyword: schema}
+    for _ in range(depth - 1):
+        made = {keyword: made}
+    return made
+
+
+def _of_format(name: str, text: str, size: int = 150) -> Case:
+    return Case({"items": {"format": name}}, [text] * size)
+
+
+def _of_properties(size: int) -> Case:
+    required: list[JSON] = [f"p{n}" for n in range(100)]
+    branches: list[JSON] = [
+        {"properties": {f"p{n}": {"const": n}}, "required": required} for n in range(size)
+    ]
+    return Case({"oneOf": branches}, {f"p{n}": n for n in range(size)})
+
+
+RARER: tuple[Bomb[Case], ...] = (
+    Bomb(
+        "backtracking-pattern-properties",
+        lambda: Case(
+            {
+                "patternProperties": {"^(a+)+$": {"type": "integer"}, "(x|x)*y": True},
+                "additionalProperties": False,
+            },
+            {"a" * 5_000 + "b": 1},
+        ),
+    ),
+    Bomb(
+        "backtracking-names",
+        lambda: Case(
+            {"propertyNames": {"pattern": "^(([a-z])+.)+[A-Z]([a-z])+$"}}, {"a" * 3_000: 1}
+        ),
+    ),
+    Bomb(
+        "names-against-many-patterns",
+        lambda: Case(
+            {
+                "propertyNames": {
+                    "allOf": [{"not": {"pattern": f"(.*{n}.*){{12}}"}} for n in range(200)]
+                }
+            },
+            {f"n{n}" * 40: 1 for n in range(3_000)},
+        ),
+    ),
+    Bomb(
+        "contains-of-many",
+        lambda: Case(
+            {
+                "contains": {"type": "integer"},
+                "minContains": 100_000,
+                "maxContains": 200_000,
+                "uniqueItems": True,
+            },
+            list(range(100_000)),
+        ),
+    ),
+    Bomb(
+        "unique-objects",
+        lambda: Case(
+            {"uniqueItems": True}, [{"a": 1.0 * n, "b": [n, {"c": n}]} for n in range(15_000)]
+        ),
+    ),
+    Bomb(
+        "dynamic-unevaluated-items",
+        lambda: Case(
+            {
+                "$defs": {
+                    "n": {
+                        "$dynamicAnchor": "n",
+                        "anyOf": [
+                            {"type": "string"},
+                            {"items": {"$dynamicRef": "#n"}, "unevaluatedItems": False},
+                        ],
+                    }
+                },
+                "$ref": "#/$defs/n",
+            },
+            [["x"] * 50] * 2_000,
+        ),
+    ),
+    Bomb("nots-of-nots", lambda: Case(_around("not", 90, {"type": "string"}), "x")),
+    Bomb("ifs-of-ifs", lambda: Case(_around("if", 90, True), 1)),
+    Bomb("multiple-of-nearly-nothing", lambda: Case({"multipleOf": 1e-300}, 1e300)),
+    Bomb(
+        "multiples-of-a-hundredth",
+        lambda: Case({"items": {"multipleOf": 0.01}}, [n + 0.333 for n in range(50_000)]),
+    ),
+    Bomb(
+        "bounds-of-many-digits",
+        lambda: Case({"maxLength": 10**1_000, "minimum": 10**3_000}, "x"),
+    ),
+    Bomb("mail-addresses", lambda: _of_format("idn-email", "x@" + "é" * 2_000, 300)),
+    Bomb("regexes", lambda: _of_format("regex", "(" * 5_000)),
+    Bomb("uri-templates", lambda: _of_format("uri-template", "{a" * 3_000)),
+    Bomb("json-pointers", lambda: _of_format("json-pointer", "/~" * 3_000)),
+    Bomb("host-names", lambda: _of_format("idn-hostname", "xn--" + "a" * 5_000 + ".")),
+    Bomb(
+        "required-by-each-other",
+        lambda: Case(
+            {"dependentRequired": {f"k{n}": [f"k{m}" for m in range(300)] for n in range(300)}},
+            {f"k{n}": 1 for n in range(299)},
+        ),
+    ),
+    Bomb(
+        "enum-of-one-list",
+        lambda: Case({"enum": [list(range(200))] * 300}, list(range(199))),
+    ),
+    Bomb("long-constant", lambda: Case({"const": "x" * 500_000}, "x" * 400_000)),
+    Bomb("branches-of-properties", lambda: _of_properties(150)),
+)
+"""Keywords that few schemas have: no cycles and nothing that doubles, but large values."""

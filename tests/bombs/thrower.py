@@ -36,6 +36,7 @@ class Thrower:
     def __init__(self, attack: Attack, urls: Sequence[str], key: str) -> None:
         self._attack = attack
         self._urls = cycle(urls)
+        self._key = key
         self._headers = {"authorization": f"Bearer {key}"}
         self.statuses: Counter[int] = Counter()
         self.is_counting = True
@@ -50,6 +51,7 @@ class Thrower:
             for ask in self._attack.before():
                 await self._send(session, ask, frozenset())
             self.statuses.clear()
+            self.seconds = 0.0
             self._begun = time.monotonic()
             print("begun", flush=True)
             opened = asyncio.ensure_future(self._open(session))
@@ -108,7 +110,7 @@ class Thrower:
             with suppress(OSError):
                 _, writer = await asyncio.open_connection(host, int(port))
                 try:
-                    writer.write(lines.says)
+                    writer.write(lines.says.replace(b"{key}", self._key.encode()))
                     while not writer.is_closing():
                         await asyncio.sleep(_PAUSE)
                         writer.write(lines.drips)

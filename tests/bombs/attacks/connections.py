@@ -38,6 +38,16 @@ def _joined() -> list[Ask]:
     ]
 
 
+def _large_definition() -> list[Ask]:
+    """Its definition is answered in twelve megabytes."""
+    numbers: list[JSON] = ["x" * 900_000] * 13
+    step: Object = {"stepId": "a", "type": "TASK", "taskId": "double", "input": {"number": numbers}}
+    return [
+        Ask("PUT", "/workflows/large", {"id": "large", "steps": [step]}),
+        Ask("GET", "/workflows/large"),
+    ]
+
+
 CONNECTIONS: tuple[Attack, ...] = (
     Attack("headers", _headers, _REFUSED),
     Attack("half-open", opens=Lines(400, b"")),
@@ -56,6 +66,16 @@ CONNECTIONS: tuple[Attack, ...] = (
     Attack(
         "many-requests-in-a-line",
         opens=Lines(20, b"", b"GET /health HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n" * 200),
+    ),
+    Attack(
+        "answers-that-nobody-reads",
+        before=_large_definition,
+        opens=Lines(
+            250,
+            b"GET /api/v1/workflows/large HTTP/1.1\r\nhost: 127.0.0.1\r\n"
+            b"authorization: Bearer {key}\r\n\r\n",
+            b"\r\n",
+        ),
     ),
     Attack(
         "websockets",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from tenuto.model.json import JSON, Object
 from tests.bombs.attack import TOO_LARGE, Ask, Attack
 from tests.bombs.definitions import DEFINITIONS
-from tests.bombs.schemas import SCHEMAS
+from tests.bombs.schemas import RARER, SCHEMAS
 from tests.bombs.values import VALUES
 
 _TASK: Object = {"stepId": "a", "type": "TASK", "taskId": "double", "input": {"number": 1}}
@@ -19,6 +19,16 @@ def _schemas() -> Iterator[Ask]:
         document: Object = {"id": "schema", "steps": [_TASK], "inputSchema": case.schema}
         yield Ask("PUT", "/workflows/schema", document)
         yield Ask("POST", "/workflows/schema/start", {"input": case.value})
+
+
+def _rarer_schemas() -> Iterator[Ask]:
+    for number, bomb in enumerate(RARER):
+        case = bomb.make()
+        id = f"schema{number}"
+        body: Object = {"id": id, "steps": [_TASK], "inputSchema": case.schema}
+        yield Ask("PUT", f"/workflows/{id}", body)
+        for _ in range(2):
+            yield Ask("POST", f"/workflows/{id}/start", {"input": case.value})
 
 
 def _schemas_of_tasks() -> Iterator[Ask]:
@@ -77,6 +87,7 @@ def _values() -> Iterator[Ask]:
 
 DOCUMENTS: tuple[Attack, ...] = (
     Attack("schemas", _schemas, TOO_LARGE | {404}),
+    Attack("schemas-of-rarer-keywords", _rarer_schemas, TOO_LARGE | {404}),
     Attack("schemas-of-tasks", _schemas_of_tasks, TOO_LARGE, before=_checked),
     Attack("definitions", _definitions, TOO_LARGE),
     Attack(
