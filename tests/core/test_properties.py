@@ -188,13 +188,13 @@ def test_every_instance_that_is_retried_ends_too(
     assert again(document, run).entries == run.entries
 
 
-@pytest.mark.parametrize("seed", range(breadth(70, 600)))
+@pytest.mark.parametrize("seed", range(breadth(50, 600)))
 def test_large_documents_end_too(seed: int) -> None:
     document = random_document(seed)
     check_end(walk(document, make_input(Seeded(seed)), seed, restless=60, retries=seed % 4))
 
 
-@pytest.mark.parametrize("seed", range(breadth(70, 600)))
+@pytest.mark.parametrize("seed", range(breadth(50, 600)))
 def test_instances_with_children_end_too(seed: int) -> None:
     document = random_family(seed, Taste(largest=20, smallest=4)).parent
     run = walk(document, make_input(Seeded(seed)), seed, restless=60, retries=seed % 4)
@@ -202,7 +202,7 @@ def test_instances_with_children_end_too(seed: int) -> None:
     assert again(document, run).entries == run.entries
 
 
-@pytest.mark.parametrize("seed", range(breadth(70, 600)))
+@pytest.mark.parametrize("seed", range(breadth(50, 600)))
 def test_a_decision_may_stop_anywhere(seed: int) -> None:
     document = random_document(seed, Taste(largest=30, smallest=8))
     with decisions_of(1 + seed % 7):

@@ -18,7 +18,7 @@ from tests.kit.simulator.verdict import assert_kept, digest_of, run_scenario
 from tests.kit.simulator.world import Finished
 
 ROOT = Path(__file__).parents[2]
-SEEDS = breadth(6, 40)
+SEEDS = breadth(4, 40)
 
 
 @pytest.mark.slow

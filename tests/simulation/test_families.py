@@ -29,7 +29,7 @@ from tests.kit.simulator.verdict import (
 from tests.kit.workload import Cancel
 from tests.kit.workload.families import families, random_family
 
-SEEDS = breadth(8, 50)
+SEEDS = breadth(6, 50)
 MODES = (
     Fault.CRASH_BEFORE,
     Fault.CRASH_AFTER,

@@ -32,7 +32,7 @@ from tests.kit.simulator.verdict import (
 from tests.kit.workload import Behaviour, Cancel, plan_behaviours
 from tests.kit.workload.drawing import document, edges, node, task
 
-SEEDS = breadth(6, 400)
+SEEDS = breadth(5, 400)
 STEP = breadth(4, 1)
 """One in so many writes meets a fault of each kind."""
 

@@ -55,7 +55,7 @@ def test_what_was_decided_in_a_run_is_decided_again(kind: Callable[[int], Scenar
 @pytest.mark.slow
 @KINDS
 def test_what_was_decided_in_many_runs_is_decided_again(kind: Callable[[int], Scenario]) -> None:
-    runs = breadth(4, 10)
+    runs = breadth(3, 10)
     assert sum(replayed(kind(seed)) for seed in range(100, 100 + runs)) > 26 * runs
 
 

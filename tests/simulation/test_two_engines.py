@@ -21,7 +21,7 @@ from tests.kit.simulator.scenario import two_engines
 from tests.kit.simulator.verdict import assert_kept, counts_of, run_scenario
 from tests.kit.workload.drawing import document, node
 
-SEEDS = breadth(6, 120)
+SEEDS = breadth(4, 120)
 
 
 @pytest.mark.slow

@@ -405,7 +405,7 @@ async def _inbox(store: Store, pattern: str | None) -> list[Any]:
     return [each for _, each in await inbox(store, pattern, moment(1), limit=2)]
 
 
-@pytest.mark.parametrize("seed", range(breadth(10, 20)))
+@pytest.mark.parametrize("seed", range(breadth(8, 20)))
 @pytest.mark.asyncio
 async def test_memory_and_sqlite_agree(seed: int, tmp_path: Path) -> None:
     await compare_on(Scenario(seed, SqliteStore(tmp_path / "tenuto.db", threads=Inline)))
