@@ -212,7 +212,7 @@ def test_a_zone_that_is_no_file_is_unknown_and_no_path_is_told(name: str, form: 
     assert "tzdata" not in problem.message
 
 
-@pytest.mark.parametrize("name", ["../..", "/etc/passwd", "a\0b", "Nowhere/City", "\ud800"])
+@pytest.mark.parametrize("name", ["../..", "/etc/passwd", "Nowhere/City", "\ud800"])
 def test_events_of_zones_that_no_database_has_are_on_the_wall_of_the_calendar(name: str) -> None:
     assert listed(f"DTSTART;TZID={name}:20261224T000000\nDURATION:P1D") == ["2026-12-24"]
 

@@ -59,8 +59,7 @@ def import_dates(text: bytes | str, zone: str, first: date, last: date) -> Impor
     content = ""
     try:
         content = text.decode("utf-8-sig") if isinstance(text, bytes) else text
-        if any(len(name) > _LONGEST_ZONE for name in _zone_names(content)):
-            raise _refused(_unknown_zone(content))
+        _refuse_long_zones(content)
         calendar = icalendar.Calendar.from_ical(content)
         events = _Events(calendar.walk("VEVENT") if calendar.name == "VCALENDAR" else None)
         events.read_all(ZoneInfo(zone), first, last)
@@ -76,6 +75,11 @@ def import_dates(text: bytes | str, zone: str, first: date, last: date) -> Impor
 
 def _zone_names(content: str) -> list[str]:
     return _ZONE_NAME.findall(_FOLD.sub("", content))
+
+
+def _refuse_long_zones(content: str) -> None:
+    if any(len(name) > _LONGEST_ZONE for name in _zone_names(content)):
+        raise _refused(_unknown_zone(content))
 
 
 def _unknown_zone(content: str) -> str:
