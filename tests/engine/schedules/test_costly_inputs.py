@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,7 +12,8 @@ from tenuto.engine.bounds import DEFAULT_BOUNDS
 from tenuto.engine.schedules import documents
 from tenuto.engine.schedules.documents import ROOTS, TickInput, schedule_of
 from tenuto.engine.settings import Settings
-from tenuto.expr import template
+from tenuto.expr import compile_template
+from tenuto.expr.segments import segments
 from tenuto.model.json import Object
 from tenuto.schedules import Schedule
 from tests.engine.schedules.clockwork import Clockwork
@@ -27,16 +27,15 @@ def input(mark: str = "") -> Object:
 
 
 @pytest.fixture
-def compiled(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[threading.Thread]]:
+def compiled(monkeypatch: pytest.MonkeyPatch) -> list[threading.Thread]:
     """The threads in which inputs of schedules are compiled, one for each time."""
     threads: list[threading.Thread] = []
-    compile_template = documents.compile_template
 
     def noted(*given: Any, **more: Any) -> object:  # noqa: ANN401
         threads.append(threading.current_thread())
         return compile_template(*given, **more)
 
-    monkeypatch.setattr(documents, "compile_template", noted)
+    monkeypatch.setattr("tenuto.engine.schedules.documents.compile_template", noted)
     return threads
 
 
@@ -136,16 +135,13 @@ def test_a_text_that_stands_in_several_places_is_cut_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     cut: list[str] = []
-    segments = template.segments
 
     def noted(text: str, roots: frozenset[str]) -> object:
         cut.append(text)
         return segments(text, roots)
 
-    monkeypatch.setattr(template, "segments", noted)
-    found = template.compile_template(
-        {"a": "{{schedule.id}}", "b": ["{{schedule.id}}"]}, roots=ROOTS
-    )
+    monkeypatch.setattr("tenuto.expr.template.segments", noted)
+    found = compile_template({"a": "{{schedule.id}}", "b": ["{{schedule.id}}"]}, roots=ROOTS)
     assert found.render({"schedule": {"id": "x"}}) == {"a": "x", "b": ["x"]}
     assert cut == ["{{schedule.id}}"]
 
@@ -154,11 +150,11 @@ def test_those_at_hand_fire_before_those_that_are_to_be_compiled(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     order: list[str] = []
-    compile_template = documents.compiled
+    compiled = documents.compiled
 
     def noted(schedule: Schedule) -> TickInput:
         order.append(schedule.id)
-        return compile_template(schedule)
+        return compiled(schedule)
 
     with Clockwork() as world:
         world.save("a", input=input())
