@@ -12,6 +12,7 @@ from hypothesis import given, settings, strategies as st
 
 from tenuto.calendars.ical import Imported, import_dates
 from tenuto.calendars.recurrence import Frequency, Recurrence, dates
+from tenuto.calendars.zones import is_zone, zone_of
 from tenuto.model.errors import InvalidInput
 from tests.kit.breadth import breadth
 
@@ -195,3 +196,30 @@ def test_a_date_has_each_of_its_names_once() -> None:
     names = ("Fair", "Fair day", "Fair", "Fair day")
     found = imported(*(f"DTSTART;VALUE=DATE:20261224\nSUMMARY:{each}" for each in names))
     assert [each.name for each in found.dates] == ["Fair, Fair day"]
+
+
+@pytest.mark.parametrize("name", ["Europe", "America/Argentina", "a" * 400_000, "Europe/" * 50_000])
+@pytest.mark.parametrize(
+    "form", ["DTSTART;TZID={}:20261224T000000", 'DTSTART;TZID="{}":20261224T000000']
+)
+def test_a_zone_that_is_no_file_is_unknown_and_no_path_is_told(name: str, form: str) -> None:
+    with pytest.raises(InvalidInput) as raised:
+        imported(form.format(name))
+    [problem] = raised.value.problems
+    assert "unknown time zone" in problem.message
+    assert name[:20] in problem.message
+    assert len(problem.message) < 200
+    assert "tzdata" not in problem.message
+
+
+@pytest.mark.parametrize("name", ["../..", "/etc/passwd", "Nowhere/City", "\ud800"])
+def test_events_of_zones_that_no_database_has_are_on_the_wall_of_the_calendar(name: str) -> None:
+    assert listed(f"DTSTART;TZID={name}:20261224T000000\nDURATION:P1D") == ["2026-12-24"]
+
+
+@pytest.mark.parametrize(
+    "name", ["Europe", "a" * 400_000, "a\0b", "../..", "/etc", "", ".", "a/" * 9_999, "\ud800"]
+)
+def test_names_that_are_no_zone_of_the_database_give_none(name: str) -> None:
+    assert zone_of(name) is None
+    assert not is_zone(name)

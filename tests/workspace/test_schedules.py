@@ -11,6 +11,7 @@ import pytest
 from tenuto import Conflict, InvalidInput, NotFound, TenutoError
 from tenuto.engine.schedules import lookup
 from tenuto.model.json import JSON, Object
+from tenuto.workspace import stored_calendars
 from tenuto.workspace.schedule_values import ScheduleFilter
 from tenuto.workspace.values import BulkOperation, InstanceFilter
 from tests.engine.situations import until
@@ -589,6 +590,22 @@ async def _refused_by(calls: dict[str, Any]) -> None:
         error = await refused(call)
         assert isinstance(error, InvalidInput)
         assert [(each.code, each.path) for each in error.problems] == [("TEN-2007", path)]
+
+
+async def test_centuries_are_refused_before_they_are_counted(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted: list[object] = []
+    calendars = place.workspace.calendars
+    await calendars.save(BERLIN)
+    monkeypatch.setattr(stored_calendars, "add", lambda *given: counted.append(given))
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    for duration in ("PT100000H", "P4000D", "P600W", "P100Y"):
+        error = await refused(calendars.add("berlin", start, duration))
+        assert isinstance(error, InvalidInput)
+        found = [(each.code, each.path) for each in error.problems]
+        assert found == [("TEN-2716", "$.duration")], duration
+    assert counted == []
 
 
 async def test_a_calculation_in_a_calendar_spans_ten_years_at_most(place: Place) -> None:

@@ -5,6 +5,7 @@ A file is a stranger's: its size, its events, and the dates that its rules give 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from datetime import date, datetime, timedelta
 from itertools import islice
@@ -15,6 +16,8 @@ from msgspec import Struct
 
 from tenuto.calendars.calendar import OwnDate
 from tenuto.calendars.recurrence import Frequency, Recurrence, dates
+from tenuto.calendars.zones import zone_of
+from tenuto.definition.report import shown
 from tenuto.model.errors import InvalidInput, Problem
 
 if TYPE_CHECKING:
@@ -26,8 +29,12 @@ MOST_DATES = 5_000
 MOST_DAYS_TRIED = 40_000
 """The most days that all rules of a file are asked about, and that its events last."""
 _LONGEST_NAME = 200
+_LONGEST_ZONE = 255
+"""Of the zones that a file itself describes, too: a longer name is no path of the database."""
 _LONGEST_EVENT = 366
 _WEEKDAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
+_FOLD = re.compile(r"\r?\n[ \t]")
+_ZONE_NAME = re.compile(r'[;:]TZID[=:]"?([^":;\r\n]+)', re.IGNORECASE)
 _KNOWN = frozenset({"FREQ", "INTERVAL", "COUNT", "UNTIL", "BYMONTH", "BYMONTHDAY", "BYDAY", "WKST"})
 
 
@@ -49,17 +56,38 @@ def import_dates(text: bytes | str, zone: str, first: date, last: date) -> Impor
 
     if len(text) > MOST_BYTES:
         raise _refused(f"the file has more than {MOST_BYTES // 1_000_000} MB")
+    content = ""
     try:
         content = text.decode("utf-8-sig") if isinstance(text, bytes) else text
+        _refuse_long_zones(content)
         calendar = icalendar.Calendar.from_ical(content)
         events = _Events(calendar.walk("VEVENT") if calendar.name == "VCALENDAR" else None)
         events.read_all(ZoneInfo(zone), first, last)
     except InvalidInput:
         raise
+    except OSError as error:  # of a zone's name that is no file; it would show where files are
+        raise _refused(_unknown_zone(content)) from error
     except Exception as error:  # a library that meets a stranger's file may raise anything
-        shown = " ".join(str(error).split())[:200]
-        raise _refused(f"the file is not an iCalendar file: {shown}") from error
+        said = " ".join(str(error).split())[:200]
+        raise _refused(f"the file is not an iCalendar file: {said}") from error
     return Imported(dates=events.dates(), left_out=tuple(events.left_out))
+
+
+def _zone_names(content: str) -> list[str]:
+    return _ZONE_NAME.findall(_FOLD.sub("", content))
+
+
+def _refuse_long_zones(content: str) -> None:
+    if any(len(name) > _LONGEST_ZONE for name in _zone_names(content)):
+        raise _refused(_unknown_zone(content))
+
+
+def _unknown_zone(content: str) -> str:
+    """What is wrong with the first zone that no database has."""
+    unknown = next((name for name in _zone_names(content) if zone_of(name) is None), None)
+    if unknown is None:
+        return "the file names an unknown time zone"
+    return f"the file names the unknown time zone {shown(unknown)}"
 
 
 class _Events:

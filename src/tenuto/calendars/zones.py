@@ -43,17 +43,24 @@ def zone_names() -> frozenset[str]:
     return frozenset(available_timezones())
 
 
+def zone_of(name: str) -> ZoneInfo | None:
+    """The zone with a name of any source; None if there is none."""
+    # It becomes a path of the database, and may be that of a directory, or too long for a path.
+    if len(name) > _LONGEST_NAME:
+        return None
+    try:
+        return ZoneInfo(name)
+    except (KeyError, OSError, ValueError):
+        return None
+
+
 @lru_cache(maxsize=1024)
 def is_zone(name: str) -> bool:
     """Whether a name is one of a time zone."""
     # A name becomes a path of the database: names in other spellings are not looked for.
     if len(name) > _LONGEST_NAME or not name.isascii() or name not in zone_names():
         return False
-    try:
-        ZoneInfo(name)
-    except (OSError, ValueError):
-        return False
-    return True
+    return zone_of(name) is not None
 
 
 def seconds_of(moment: datetime) -> int:

@@ -18,6 +18,7 @@ from tenuto.expr.library.json_text import json_text
 from tenuto.expr.segments import segments
 from tenuto.expr.syntax import ALL_ROOTS
 from tenuto.expr.values import UNDEFINED, Undefined, Value
+from tenuto.model.pauses import between_parts
 from tenuto.model.secret_place import ROOT, SecretPlace, reference, secret_name
 
 Scope: TypeAlias = Mapping[str, Any]
@@ -114,6 +115,8 @@ class _Building:
         self.placed: list[tuple[list[str | int], Expression]] = []
         self.faults: list[ExpressionSyntaxError] = []
         self.secrets: list[str] = []
+        self._cut: dict[str, list[str | Expression]] = {}
+        """The pieces of the texts so far: cutting one takes as long as it is."""
 
     def value(self, value: Value, path: list[str | int]) -> Render:
         known = len(self.placed)
@@ -135,10 +138,7 @@ class _Building:
     def text(self, text: str, path: list[str | int]) -> Render:
         if "{{" not in text or len(self.faults) >= FAULTS:
             return lambda _, __: text
-        pieces, faults = segments(text, self.roots)
-        for fault in faults:
-            fault.path = path
-        self.faults += faults
+        pieces = self._pieces(text, path)
         self.placed += ((path, piece) for piece in pieces if isinstance(piece, Expression))
         named = [_secret_in(piece) for piece in pieces]
         if any(named):
@@ -152,6 +152,19 @@ class _Building:
                 return lambda _, __: literal
             case _:
                 return _text(pieces)
+
+    def _pieces(self, text: str, path: list[str | int]) -> list[str | Expression]:
+        known = self._cut.get(text)
+        if known is not None:
+            return known
+        between_parts()
+        pieces, faults = segments(text, self.roots)
+        for fault in faults:
+            fault.path = path
+        self.faults += faults
+        if not faults:
+            self._cut[text] = pieces
+        return pieces
 
 
 def _object(fields: list[tuple[str, Render]]) -> Render:

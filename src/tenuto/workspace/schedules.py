@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from contextlib import suppress
 from datetime import datetime
 from typing import Literal
@@ -50,10 +49,10 @@ class Schedules(StoredSchedules):
         if _id_of(document) is None and isinstance(document, dict):
             return await self.create(document)
         await self._search(document)
-        row = await self._engine.schedules.save(
+        saved = await self._engine.schedules.save_checked(
             self._tenant, document, by=self._actor, only_after=only_after
         )
-        return shown(row, await self._warnings(document))
+        return shown(saved.row, saved.warnings)
 
     async def create(self, document: JSON) -> SavedSchedule:
         """Save a new schedule; Conflict where its id is taken.
@@ -62,10 +61,10 @@ class Schedules(StoredSchedules):
         """
         if _id_of(document) is not None or not isinstance(document, dict):
             await self._search(document)
-            row = await self._engine.schedules.save(
+            saved = await self._engine.schedules.save_checked(
                 self._tenant, document, by=self._actor, is_new=True
             )
-            return shown(row, await self._warnings(document))
+            return shown(saved.row, saved.warnings)
         base = slug(document, _target_name(document))
         for id in candidate_ids(base, self._source.ids):
             if await self._seen.schedules.get(self._tenant, id) is None:
@@ -160,10 +159,6 @@ class Schedules(StoredSchedules):
         if isinstance(document, dict) and document.get("calendar") is not None:
             now = self._source.clock.now()
             await self._read(document, await self._calendars.known(), now)
-
-    async def _warnings(self, document: JSON) -> Iterable[Problem]:
-        checked = await self._engine.schedules.check(self._tenant, document)
-        return [each for each in checked.problems if each.severity == "warning"]
 
 
 def _id_of(document: JSON) -> JSON:

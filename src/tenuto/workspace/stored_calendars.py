@@ -27,6 +27,7 @@ from tenuto.model.checks import calculable, within
 from tenuto.model.durations import iso
 from tenuto.model.errors import InvalidInput, NotFound, Problem
 from tenuto.model.pauses import between_parts
+from tenuto.model.working_time import WorkingDuration
 from tenuto.store.parts.calendars import CalendarRow
 from tenuto.store.protocol import Parts
 from tenuto.workspace.calendar_uses import calendar_uses
@@ -102,6 +103,9 @@ class StoredCalendars:
             )
             raise InvalidInput("nothing can be added", [problem]) from None
         row = await self._row(id)
+        if _least(length) > _LONGEST:
+            # Centuries of a calendar would be counted only to name the end.
+            raise _too_long("duration", "it lasts more than ten years")
         working = await self._working(id)
         # Where each year has to be looked at, two hundred of them take a tenth of a second.
         at = await self._source.plans.values.aside(
@@ -135,13 +139,7 @@ class StoredCalendars:
         self, working: WorkingCalendar, version: int, start: datetime, end: datetime, name: str
     ) -> WorkingSpan:
         if end - start > _LONGEST:
-            problem = Problem(
-                code="TEN-2716",
-                path=f"$.{name}",
-                message=f"it lasts until {iso(end)}, which is more than ten years",
-                advice="Ask for less.",
-            )
-            raise InvalidInput("this is not calculated", [problem])
+            raise _too_long(name, f"it lasts until {iso(end)}, which is more than ten years")
         calculable(end, name)
         work = partial(_span, working, version, start, end)
         return await self._source.plans.values.aside(work, tenant=self._tenant)
@@ -225,6 +223,18 @@ def shown(row: CalendarRow, first: CalendarRow, problems: Iterable[Problem] = ()
         },
         SavedCalendar,
     )
+
+
+def _too_long(name: str, message: str) -> InvalidInput:
+    problem = Problem(code="TEN-2716", path=f"$.{name}", message=message, advice="Ask for less.")
+    return InvalidInput("this is not calculated", [problem])
+
+
+def _least(length: WorkingDuration) -> timedelta:
+    """So long a duration lasts at least, in a calendar that works day and night."""
+    days = 28 * length.months + 7 * length.weeks + length.days
+    # The clock may be set forward, and the first day may have begun.
+    return (days - 2) * _DAY + length.span
 
 
 def _span(working: WorkingCalendar, version: int, start: datetime, end: datetime) -> WorkingSpan:

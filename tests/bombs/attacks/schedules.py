@@ -55,7 +55,7 @@ def _costly() -> Iterator[Ask]:
     ids = ",".join(["schedule.id"] * 300)
     expression = f"{{{{JSON.stringify([{ids}].map(x => x + schedule.nominal)).length}}}}"
     input: Object = {f"k{number}": expression for number in range(20)}
-    for number in range(12):
+    for number in range(60):
         yield _schedule(f"costly{number}", "* * * * * *", overlap="allow", input=input)
 
 

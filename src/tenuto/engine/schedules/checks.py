@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
+from functools import partial
 
 import msgspec
 from msgspec import Struct
 
 from tenuto.calendars import WorkingCalendar
 from tenuto.engine.definitions.calendars import Calendars
-from tenuto.engine.schedules.documents import input_problems, parse
+from tenuto.engine.definitions.large_documents import LargeDocuments
+from tenuto.engine.schedules.documents import (
+    COST,
+    INPUT_ADVICE,
+    Parsed,
+    TickInput,
+    compiled,
+    input_problems,
+    parse_again,
+)
 from tenuto.engine.schedules.targets import Targets
-from tenuto.expr import ExpressionError
+from tenuto.expr import ExpressionError, ExpressionSyntaxError
 from tenuto.model.errors import InvalidInput, Problem
 from tenuto.model.json import JSON
 from tenuto.model.own_names import is_callback
 from tenuto.ports import Clock
 from tenuto.schedules import Schedule, Tick, next_start, preview
-from tenuto.schedules.documents import read_schedule, write_schedule
-from tenuto.store.parts.schedules import ScheduleRow
+from tenuto.schedules.documents import read_schedule
 
 
 class Checked(Struct, frozen=True, kw_only=True):
@@ -31,7 +41,11 @@ class Checked(Struct, frozen=True, kw_only=True):
 class Checks:
     """Reads documents with all their problems."""
 
-    def __init__(self, clock: Clock, calendars: Calendars, targets: Targets) -> None:
+    def __init__(
+        self, clock: Clock, calendars: Calendars, targets: Targets, values: LargeDocuments
+    ) -> None:
+        """`values`: the thread in which large documents are read."""
+        self._values = values
         self._clock = clock
         self._calendars = calendars
         self._targets = targets
@@ -40,36 +54,35 @@ class Checks:
         """Read a document with all its problems; `id`: that of one that names none."""
         now = self._clock.now()
         calendars = await self._calendars.resolved(tenant)
-        read = read_schedule(document, calendars, now, fallback_id=id or "schedule")
-        if read.schedule is None:
-            return Checked(schedule=None, problems=read.problems)
-        schedule = read.schedule
-        problems = [
-            *read.problems,
-            *input_problems(schedule),
-            *self._targets.problems(tenant, schedule),
-        ]
+        work = partial(_read, document, calendars, now, id or "schedule")
+        found = await self._values.check(document, work, tenant=tenant, may_refuse=True, times=COST)
+        if found.schedule is None:
+            return Checked(schedule=None, problems=found.problems)
+        schedule = found.schedule
+        problems = [*found.problems, *self._targets.problems(tenant, schedule)]
         if not any(each.severity == "error" for each in problems):
-            problems += await self._target_problems(tenant, schedule, now)
+            problems += await self._target_problems(tenant, schedule, found, now)
         is_sound = not any(each.severity == "error" for each in problems)
         return Checked(schedule=schedule if is_sound else None, problems=tuple(problems))
 
     async def _target_problems(
-        self, tenant: str, schedule: Schedule, now: datetime
+        self, tenant: str, schedule: Schedule, found: _Found, now: datetime
     ) -> list[Problem]:
         target = await self._targets.find(tenant, schedule)
         if isinstance(target, Problem):
             return [target]
-        parsed = parse(_row(tenant, schedule, now))
-        if parsed.schedule is None:
-            message = parsed.problem or "it cannot be read again"
+        assert found.input is not None  # there are no errors
+        if found.again.schedule is None:
+            message = found.again.problem or "it cannot be read again"
             return [Problem(code="TEN-2725", path="$", message=message, advice="Correct it.")]
         first = next_start(schedule, None, now)
+        work = partial(found.input.at, now if first is None else first.nominal)
         try:
-            input = parsed.input_at(now if first is None else first.nominal)
+            input = await self._values.read(found.input.cost, work, tenant=tenant)
         except ExpressionError as error:
-            advice = "Templates of the input see `schedule`: id, nominal, previous and next."
-            return [Problem(code="TEN-1031", path="$.input", message=str(error), advice=advice)]
+            return [
+                Problem(code="TEN-1031", path="$.input", message=str(error), advice=INPUT_ADVICE)
+            ]
         if is_callback(target.id):
             return []
         return [
@@ -100,20 +113,31 @@ class Checks:
         return calendars[schedule.calendar]
 
 
-def _row(tenant: str, schedule: Schedule, now: datetime) -> ScheduleRow:
-    """A row with the document of a schedule alone."""
-    return ScheduleRow(
-        tenant=tenant,
-        id=schedule.id,
-        content=msgspec.json.encode(write_schedule(schedule)),
-        revision=0,
-        version=0,
-        status="active",
-        next_at=None,
-        next_tick=None,
-        handled=now,
-        workflow_id=None,
-        calendar_id=None,
-        created_at=now,
-        changed_at=now,
+class _Found(Struct, frozen=True, kw_only=True):
+    """What a document by itself says."""
+
+    schedule: Schedule | None
+    problems: tuple[Problem, ...]
+    again: Parsed = Parsed(schedule=None)
+    """What it says once it is stored."""
+    input: TickInput | None = None
+    """None: it has errors."""
+
+
+def _read(
+    document: JSON, calendars: Mapping[str, WorkingCalendar], now: datetime, id: str
+) -> _Found:
+    read = read_schedule(document, calendars, now, fallback_id=id)
+    if read.schedule is None:
+        return _Found(schedule=None, problems=read.problems)
+    try:
+        input, faults = compiled(read.schedule), []
+    except ExpressionSyntaxError:
+        input, faults = None, input_problems(read.schedule)
+    try:
+        again = parse_again(read.schedule)
+    except Exception as error:  # noqa: BLE001 - then it would not be read from the store either
+        again = Parsed(schedule=None, problem=f"{type(error).__name__}: {error}"[:1_000])
+    return _Found(
+        schedule=read.schedule, problems=(*read.problems, *faults), again=again, input=input
     )

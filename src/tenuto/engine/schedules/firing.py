@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from tenuto.calendars import WorkingCalendar
 from tenuto.engine.definitions.calendars import Calendars
+from tenuto.engine.definitions.large_documents import LargeDocuments
 from tenuto.engine.schedules.documents import Parsed, ScheduleDocuments
 from tenuto.engine.schedules.meter import ScheduleMeter
 from tenuto.engine.schedules.open_ticks import OpenTicks, Running, nothing
@@ -23,6 +24,7 @@ from tenuto.engine.schedules.targets import Target, Targets
 from tenuto.engine.schedules.work import Work
 from tenuto.engine.shared import Shared
 from tenuto.engine.usage import Usage
+from tenuto.expr import ExpressionSyntaxError
 from tenuto.model.errors import InvalidInput, Problem, StoreUnavailable
 from tenuto.model.inputs import ScheduleCause, Started
 from tenuto.model.quotas import QuotaExceeded
@@ -56,8 +58,12 @@ _PART_SECONDS = 0.005
 """After so long a pass lets others go on."""
 _LONGEST_REST = 0.02
 """Seconds between two parts of a pass over schedules of one tenant, while others are at work."""
+_COMPILED_FOR = 0.5
+"""After so many seconds of a pass the other inputs that are not compiled wait for the next one."""
 _WRITTEN_AFTER = 0.1
 """Seconds for which what is decided waits for other decisions to be written with it."""
+
+_CORRECT = "Correct the schedule, and save it again."
 
 
 Found: TypeAlias = dict[tuple[str, ScheduleTarget], Target | Problem]
@@ -95,9 +101,13 @@ class Firing:
         usage: Usage,
         meter: ScheduleMeter,
         reason: Callable[[str], str | None],
+        values: LargeDocuments,
         sent: Callable[[], None],
     ) -> None:
-        """`reason`: why the start of an instance was refused. `sent`: there are new messages."""
+        """`reason`: why the start of an instance was refused. `sent`: there are new messages.
+
+        `values`: the thread in which long expressions of inputs are compiled.
+        """
         self._store = shared.store
         self._clock = shared.clock
         self._sharing = shared.sharing
@@ -112,7 +122,7 @@ class Firing:
         self._usage = usage
         self._meter = meter
         self._sent = sent
-        self.documents = ScheduleDocuments()
+        self.documents = ScheduleDocuments(values)
         self._open = OpenTicks(shared.store, reason)
         self._with_queue: dict[ScheduleKey, _Waiting] = {}
         """Schedules that had ticks in their queues when this process fired them last."""
@@ -125,7 +135,10 @@ class Firing:
         return overlap is None or overlap == "queue" or key in self._with_queue
 
     async def advance(self, rows: Sequence[ScheduleRow], now: datetime) -> set[ScheduleKey]:
-        """Do what is to do for schedules at `now`; returns those that another has changed."""
+        """Do what is to do for schedules at `now`; returns those that another has changed.
+
+        Also those whose inputs are not compiled yet, where that takes long: they stay due.
+        """
         lost: set[ScheduleKey] = set()
         fires: list[Fire] = []
         starts = size = 0
@@ -133,8 +146,17 @@ class Firing:
         found: Found = {}
         # The ticks of all tenants of a pass would wait for a rest.
         rests = len({row.tenant for row in rows}) == 1
-        began = first = self._clock.ticks()
-        for row in rows:
+        began = begun = first = self._clock.ticks()
+        # One after the other: those that wait for nothing come first.
+        slow = [row for row in rows if not self.documents.has_input(row)]
+        names = {row.key for row in slow}
+        quick = [row for row in rows if row.key not in names]
+        for number, row in enumerate([*quick, *slow]):
+            if number > len(quick) and self._clock.ticks() - begun >= _COMPILED_FOR:
+                lost |= {each.key for each in slow[number - len(quick) :]}
+                break
+            if number == len(quick):
+                begun = self._clock.ticks()
             here = running.get(row.key) or nothing()
             try:
                 fire = await self.decided(row, here, now, found=found)
@@ -250,6 +272,11 @@ class Firing:
             if isinstance(there, Problem):
                 return work.failed(_refused_if(asked, there))
             target = there
+            try:
+                work.input = await self.documents.input_of(row, schedule)
+            except ExpressionSyntaxError as error:
+                message = f"its document cannot be read: its input: {error}"
+                return work.failed(_refused_if(asked, _problem("$", message, _CORRECT)))
         if may_promote:
             await self._promote(work, target)
         if answer is not None:
@@ -288,7 +315,7 @@ class Firing:
     ) -> tuple[WorkingCalendar | None, Problem | None]:
         if parsed.schedule is None:
             message = f"its document cannot be read: {parsed.problem}"
-            return None, _problem("$", message, "Correct the schedule, and save it again.")
+            return None, _problem("$", message, _CORRECT)
         name = parsed.schedule.calendar
         if name is None:
             return None, None
@@ -336,8 +363,9 @@ class Firing:
     ) -> bool:
         """Start a tick, or record why it is refused; whether it is started."""
         assert target is not None  # it was found
+        assert work.input is not None  # with it
         tenant = work.row.tenant
-        input, reason = await self._targets.input_of(tenant, work.parsed, target, nominal, work.now)
+        input, reason = await self._targets.input_of(tenant, work.input, target, nominal, work.now)
         if reason is None:
             try:
                 await self._usage.refuse_start(tenant)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -15,7 +16,7 @@ from tenuto.engine.schedules.lookup import MOST_TRIES, Lookup, busy, refuse_unle
 from tenuto.engine.schedules.targets import Targets
 from tenuto.engine.schedules.work import CONFIRM_AFTER
 from tenuto.engine.shared import Shared
-from tenuto.model.errors import Conflict, InvalidInput
+from tenuto.model.errors import Conflict, InvalidInput, Problem
 from tenuto.model.json import JSON
 from tenuto.model.quotas import refuse_beyond
 from tenuto.schedules import OneTime, Schedule, newest_due, next_start
@@ -23,6 +24,13 @@ from tenuto.schedules.documents import write_schedule
 from tenuto.store.parts.schedules import Fire, ScheduleRow
 
 _MILLISECOND = timedelta(milliseconds=1)
+
+
+class Saved(NamedTuple):
+    """A schedule that was saved, and the warnings about its document."""
+
+    row: ScheduleRow
+    warnings: tuple[Problem, ...]
 
 
 class Saving:
@@ -69,6 +77,22 @@ class Saving:
         only_after: int | None = None,
         is_new: bool = False,
     ) -> ScheduleRow:
+        """The same as `save_checked`, without the warnings."""
+        saved = await self.save_checked(
+            tenant, document, by=by, id=id, only_after=only_after, is_new=is_new
+        )
+        return saved.row
+
+    async def save_checked(
+        self,
+        tenant: str,
+        document: JSON,
+        *,
+        by: str | None,
+        id: str | None = None,
+        only_after: int | None = None,
+        is_new: bool = False,
+    ) -> Saved:
         """Save a schedule; unchanged content changes nothing.
 
         One that a workflow function owns stays its own, also if the document does not say so.
@@ -81,6 +105,7 @@ class Saving:
             errors = [each for each in checked.problems if each.severity == "error"]
             raise InvalidInput("the schedule cannot be saved", errors)
         schedule = checked.schedule
+        warnings = tuple(each for each in checked.problems if each.severity == "warning")
         for _ in range(MOST_TRIES):
             row = await self._store.schedules.get(tenant, schedule.id)
             if is_new and row is not None:
@@ -95,12 +120,12 @@ class Saving:
             content = msgspec.json.encode(write_schedule(schedule), order="deterministic")
             if row is not None:
                 if row.content == content:
-                    return row
+                    return Saved(row, warnings)
                 row = await self._answered(await self._lookup.advanced(row), schedule)
             saved = await self._saved_row(tenant, schedule, content, row, by)
             if await self._store.schedules.save(saved):
                 self._hint()
-                return saved
+                return Saved(saved, warnings)
         raise busy(schedule.id)
 
     def _owned(self, schedule: Schedule, row: ScheduleRow) -> Schedule:

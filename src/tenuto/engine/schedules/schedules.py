@@ -37,12 +37,13 @@ class Schedules:
             usage=usage,
             meter=self.meter,
             reason=reasons.get,
+            values=definitions.plans.values,
             sent=sent,
         )
         passes = Passes(
             shared, calendars=calendars, firing=firing, meter=self.meter, reasons=reasons
         )
-        checks = Checks(shared.clock, calendars, targets)
+        checks = Checks(shared.clock, calendars, targets, definitions.plans.values)
         lookup = Lookup(shared, checks, firing)
         saving = Saving(
             shared,
@@ -71,7 +72,8 @@ class Schedules:
         self.check, self.preview = checks.check, checks.preview
         self.get, self.running = lookup.get, lookup.running
         self.nominal_times, self.count_times = lookup.nominal_times, lookup.count_times
-        self.save, self.is_saved = saving.save, saving.is_saved
+        self.save, self.save_checked = saving.save, saving.save_checked
+        self.is_saved = saving.is_saved
         self.pause, self.resume, self.remove = changes.pause, changes.resume, changes.remove
         self.trigger, self.backfill_tick = changes.trigger, changes.backfill_tick
         self.removed_workflow = changes.removed_workflow

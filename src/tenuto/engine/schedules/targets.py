@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
 from typing import NamedTuple
 
 import msgspec
@@ -13,7 +14,7 @@ from tenuto.engine.definitions.declared_tasks import with_registered
 from tenuto.engine.definitions.definitions import Definitions
 from tenuto.engine.definitions.plans import Deployed
 from tenuto.engine.schedules.callbacks import callback_input, workflow_of_callback
-from tenuto.engine.schedules.documents import Parsed
+from tenuto.engine.schedules.documents import TickInput
 from tenuto.engine.shared import Shared
 from tenuto.expr import ExpressionError
 from tenuto.model.durations import iso
@@ -89,13 +90,14 @@ class Targets:
                 return str(workflow_of_callback(retry)["id"])
 
     async def input_of(
-        self, tenant: str, parsed: Parsed, target: Target, nominal: datetime, now: datetime
+        self, tenant: str, of_tick: TickInput, target: Target, nominal: datetime, now: datetime
     ) -> tuple[JSON, str | None]:
         """The input of a tick, or why it is refused."""
-        schedule = parsed.schedule
-        assert schedule is not None
+        schedule = of_tick.schedule
         try:
-            input = parsed.input_at(nominal)
+            input = await self._plans.values.read(
+                of_tick.cost, partial(of_tick.at, nominal), tenant=tenant, may_refuse=False
+            )
         except ExpressionError as error:
             return None, f"its input: {error}"[:_LONGEST]
         if isinstance(schedule.target, CallbackTarget):

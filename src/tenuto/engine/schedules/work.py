@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from tenuto.calendars import WorkingCalendar
-from tenuto.engine.schedules.documents import Parsed
+from tenuto.engine.schedules.documents import Parsed, TickInput
 from tenuto.engine.schedules.open_ticks import Running
 from tenuto.engine.turns.requests import ScheduledStart
 from tenuto.model.durations import iso
@@ -38,6 +38,8 @@ class Work:
     def __init__(self, row: ScheduleRow, parsed: Parsed, running: Running, now: datetime) -> None:
         self.row = row
         self.parsed = parsed
+        self.input: TickInput | None = None
+        """That of its ticks, once one may be started."""
         self.now = now
         self.running = running.instances
         self.queued = running.queued
