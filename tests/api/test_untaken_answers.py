@@ -14,14 +14,15 @@ import pytest
 from starlette.types import Message, Scope
 
 from tenuto import Tenuto
+from tenuto.api import pipeline
 from tenuto.api.config import ServiceConfig
 from tenuto.api.http_protocol import BEFORE_CANCEL
 from tenuto.api.pipeline import RequestPipeline
 from tenuto.api.problems import Refusal
 from tenuto.api.registry import OPERATIONS
-from tenuto.api.responses import PIECE, ResponseSender
+from tenuto.api.responses import PIECE, ResponseSender, answer_body
 from tenuto.api.service import Service
-from tenuto.api.untaken_answers import UntakenAnswers
+from tenuto.api.untaken_answers import MOST_KNOWN, UntakenAnswers
 from tenuto.model.errors import StoreUnavailable
 from tenuto.model.json import Object
 from tests.api.conftest import WAIT, Caller, Serve, until
@@ -192,6 +193,62 @@ async def test_while_an_answer_is_not_taken_other_large_ones_are_refused_and_sma
 
         await until(is_answered)
         assert len(call.pipeline.service.untaken) == 0
+
+
+async def test_a_read_whose_answer_has_no_room_is_refused_before_that_is_made_again(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two hundred connections that read nothing took a tenth of a second each of all others."""
+    made = 0
+
+    def counted(answer: object) -> bytes:
+        nonlocal made
+        made += 1
+        return answer_body(answer)
+
+    config = ServiceConfig(port=0, untaken_bytes=12_000_000, drain_seconds=2)
+    async with serve(config=config) as call, asyncio.timeout(120):
+        await call.app.deploy(LARGE)
+        assert (await call.get("/workflows/large")).status == 200
+        async with unread(call, "/api/v1/workflows/large"):
+            monkeypatch.setattr(pipeline, "answer_body", counted)
+            for _ in range(5):
+                assert (await call.get("/workflows/large")).status == 429
+            assert made == 0
+            known = await call.get("/workflows/large", **{"if-none-match": '"1"'})
+            assert known.status == 304
+
+
+async def test_of_reads_at_once_only_those_are_made_that_have_room() -> None:
+    untaken = UntakenAnswers(100)
+    first = untaken.expect("tenant a", 1)
+    untaken.expect("tenant a", 1).leave()
+    first.made(60)
+    making = untaken.expect("tenant a", 1)
+    with pytest.raises(Refusal):
+        untaken.expect("tenant a", 1)
+    untaken.expect("tenant a", 2).leave()
+    untaken.expect("tenant b", 1).leave()
+    making.made(0)
+    making.leave()
+    assert len(untaken) == 0
+    several = [untaken.expect("tenant a", 1) for _ in range(5)]
+    assert len(untaken) == 0, "it is no longer large"
+    for each in several:
+        each.leave()
+
+
+async def test_the_sizes_of_the_newest_large_answers_are_remembered() -> None:
+    untaken = UntakenAnswers(100)
+    for read in range(MOST_KNOWN + 1):
+        untaken.expect("tenant a", read).made(60)
+    assert len(untaken) == 0
+    untaken.expect("tenant a", 0).leave()
+    newest = untaken.expect("tenant a", MOST_KNOWN)
+    untaken.expect("tenant a", 0).leave()
+    with pytest.raises(Refusal):
+        untaken.expect("tenant a", 1)
+    newest.leave()
 
 
 async def test_who_takes_nothing_is_closed_by_the_service(serve: Serve) -> None:

@@ -141,8 +141,7 @@ class RequestPipeline:
                 raise
             await send_refusal(sender, broken(incoming.path, request_id), around)
         finally:
-            if incoming.place is not None:
-                incoming.place.leave()
+            incoming.leave()
 
     async def _answer(
         self, incoming: IncomingRequest, receive: Receive, send: Send, around: Pairs
@@ -161,6 +160,7 @@ class RequestPipeline:
                 return
             operation = await self._permitted(incoming)
             kind = self._refuse_under_load(incoming, operation)
+            self._expect(incoming)
             around += self._environment(incoming)
             call = self._call(incoming, operation)
             if operation.admit is not None:
@@ -204,11 +204,22 @@ class RequestPipeline:
 
     def _held(self, incoming: IncomingRequest, size: int) -> AbstractContextManager[None]:
         """Counts a large answer while it is sent; TenutoError where there is no room for it."""
+        if incoming.expected is not None:
+            incoming.expected.made(size if size > PIECE else 0)
         if size <= PIECE:
             return _NOT_COUNTED
         who = who_takes(incoming.principal, incoming.source)
         is_change = incoming.scope["method"] not in ("GET", "HEAD")
         return self.service.untaken.holding(who, size, is_change=is_change)
+
+    def _expect(self, incoming: IncomingRequest) -> None:
+        """Refuse a read whose answer was too large a moment ago, before that is made again."""
+        scope = incoming.scope
+        # Who has the answer already is not sent it again.
+        if scope["method"] in ("GET", "HEAD") and "if-none-match" not in incoming.headers:
+            who = who_takes(incoming.principal, incoming.source)
+            read = hash((who, incoming.path, scope["query_string"]))
+            incoming.expected = self.service.untaken.expect(who, read)
 
     async def _perform(
         self, incoming: IncomingRequest, operation: Operation, call: Call[Any]

@@ -6,6 +6,7 @@ bound, a few hundred connections that read nothing would use up the memory of th
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -17,6 +18,8 @@ from tenuto.model.errors import may_be_written
 _RETRY_SECONDS = 5
 _FOR_CHANGES = 2
 """Answers to changes have so many times the room, so that unread lists do not cost these."""
+MOST_KNOWN = 1_000
+"""Of so many reads the size of the large answer is remembered; the newest ones."""
 
 
 class UntakenAnswers:
@@ -26,6 +29,20 @@ class UntakenAnswers:
         """`most`: bytes of one tenant, or of one address without a credential."""
         self._most = most
         self._bytes: dict[str, int] = {}
+        self._known: OrderedDict[int, int] = OrderedDict()
+        """How large the newest answer to a read was, where it was large."""
+
+    def expect(self, who: str, read: int) -> Expected:
+        """Count an answer from before it is made; Refusal where the one before had no room now.
+
+        Else hundreds of requests at once would each make many megabytes, to be refused then.
+        `read`: stands for who reads what. What was never read is not counted before it is made.
+        """
+        size = self._known.get(read, 0)
+        if size:
+            self._refuse_beyond(who, size)
+            self._bytes[who] = self._bytes.get(who, 0) + size
+        return Expected(self, who, read, size)
 
     @contextmanager
     def holding(self, who: str, size: int, *, is_change: bool) -> Iterator[None]:
@@ -35,26 +52,66 @@ class UntakenAnswers:
         request may have changed something, so that its refusal must not say that it did not.
         """
         held = self._bytes.get(who, 0)
-        if held and held + size > self._most * (_FOR_CHANGES if is_change else 1):
-            if is_change:
-                raise may_be_written("too many bytes of answers are not taken yet for this one")
+        if not is_change:
+            self._refuse_beyond(who, size)
+        elif held and held + size > self._most * _FOR_CHANGES:
+            raise may_be_written("too many bytes of answers are not taken yet for this one")
+        self._bytes[who] = held + size
+        try:
+            yield
+        finally:
+            self.release(who, size)
+
+    def release(self, who: str, size: int) -> None:
+        """So many bytes are no longer under way."""
+        left = self._bytes.pop(who) - size
+        if left:
+            self._bytes[who] = left
+
+    def know(self, read: int, size: int) -> None:
+        """Remember how large the answer to a read is; 0: it is not large."""
+        self._known.pop(read, None)
+        if size:
+            self._known[read] = size
+        if len(self._known) > MOST_KNOWN:
+            self._known.popitem(last=False)
+
+    def _refuse_beyond(self, who: str, size: int) -> None:
+        held = self._bytes.get(who, 0)
+        if held and held + size > self._most:
             raise Refusal(
                 429,
                 "TEN-4295",
                 f"{held:,} bytes of answers are not taken yet",
                 headers={"retry-after": str(_RETRY_SECONDS)},
             )
-        self._bytes[who] = held + size
-        try:
-            yield
-        finally:
-            left = self._bytes.pop(who) - size
-            if left:
-                self._bytes[who] = left
 
     def __len__(self) -> int:
         """The number of tenants and addresses with large answers under way."""
         return len(self._bytes)
+
+
+class Expected:
+    """The answer to a read that is being made."""
+
+    __slots__ = ("_all", "_read", "_size", "_who")
+
+    def __init__(self, together: UntakenAnswers, who: str, read: int, size: int) -> None:
+        self._all = together
+        self._who = who
+        self._read = read
+        self._size = size
+
+    def made(self, size: int) -> None:
+        """It is made, and so large; 0: it is not large."""
+        self._all.know(self._read, size)
+        self.leave()
+
+    def leave(self) -> None:
+        """Count it no longer."""
+        if self._size:
+            self._all.release(self._who, self._size)
+            self._size = 0
 
 
 def who_takes(principal: Principal | None, source: str | None) -> str:
