@@ -10,7 +10,6 @@ from starlette.types import Scope
 
 from tenuto.access.principal import Principal
 from tenuto.api.routes import Found
-from tenuto.api.untaken_answers import Expected
 from tenuto.engine.load.pressure import Sheddable
 from tenuto.engine.load.starts_under_way import Place
 from tenuto.ports import Ids
@@ -32,8 +31,8 @@ class IncomingRequest:
     """The request, and the results of the stages that it has passed."""
 
     __slots__ = (
-        *("expected", "found", "headers", "is_passed", "is_shed", "path", "place", "principal"),
-        *("request_id", "scope"),
+        *("found", "headers", "is_passed", "is_shed", "path", "place", "principal"),
+        *("read", "request_id", "scope"),
     )
 
     def __init__(self, scope: Scope, ids: Ids, path: str) -> None:
@@ -42,8 +41,6 @@ class IncomingRequest:
         """Below the path of the service's public URL."""
         self.headers = _headers(scope)
         self.request_id = read_request_id(self.headers.get("x-request-id"), ids)
-        self.expected: Expected | None = None
-        """The answer of a read, among those that are under way."""
         self.found: Found | None = None
         """The operation; None until it is found, or where there is none at this path."""
         self.is_shed: Sheddable | None = None
@@ -53,6 +50,8 @@ class IncomingRequest:
         """Whether it was decided before that it is not refused under load."""
         self.place: Place | None = None if passed is None else passed.place
         """Of a start, among those under way."""
+        self.read = 0
+        """Stands for who reads what; 0: it is no read, or one that may wait for its answer."""
         self.principal: Principal | None = None
         """None until it is authenticated, and for a public operation without a credential."""
 
@@ -61,12 +60,6 @@ class IncomingRequest:
         """The client's address."""
         client = self.scope.get("client")
         return str(client[0]) if client else None
-
-    def leave(self) -> None:
-        """It is answered, and no longer among those under way."""
-        for each in (self.place, self.expected):
-            if each is not None:
-                each.leave()
 
 
 def read_request_id(given: str | bytes | None, ids: Ids) -> str:

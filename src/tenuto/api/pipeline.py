@@ -141,7 +141,8 @@ class RequestPipeline:
                 raise
             await send_refusal(sender, broken(incoming.path, request_id), around)
         finally:
-            incoming.leave()
+            if incoming.place is not None:
+                incoming.place.leave()
 
     async def _answer(
         self, incoming: IncomingRequest, receive: Receive, send: Send, around: Pairs
@@ -160,7 +161,7 @@ class RequestPipeline:
                 return
             operation = await self._permitted(incoming)
             kind = self._refuse_under_load(incoming, operation)
-            self._expect(incoming)
+            incoming.read = _read_of(incoming)
             around += self._environment(incoming)
             call = self._call(incoming, operation)
             if operation.admit is not None:
@@ -175,7 +176,7 @@ class RequestPipeline:
                 # Not before its body is there: a client may take its time for that.
                 incoming.place = self.service.pressure.starts.enter(call.principal.tenant)
             call.place = incoming.place
-            if operation.name in self._lists:
+            if operation.name in self._lists or self.service.untaken.was_large(incoming.read):
                 answer = await self._perform_in_turn(incoming, operation, call)
             else:
                 answer = await self._perform(incoming, operation, call)
@@ -204,22 +205,13 @@ class RequestPipeline:
 
     def _held(self, incoming: IncomingRequest, size: int) -> AbstractContextManager[None]:
         """Counts a large answer while it is sent; TenutoError where there is no room for it."""
-        if incoming.expected is not None:
-            incoming.expected.made(size if size > PIECE else 0)
+        if incoming.read:
+            self.service.untaken.know(incoming.read, size if size > PIECE else 0)
         if size <= PIECE:
             return _NOT_COUNTED
         who = who_takes(incoming.principal, incoming.source)
         is_change = incoming.scope["method"] not in ("GET", "HEAD")
         return self.service.untaken.holding(who, size, is_change=is_change)
-
-    def _expect(self, incoming: IncomingRequest) -> None:
-        """Refuse a read whose answer was too large a moment ago, before that is made again."""
-        scope = incoming.scope
-        # Who has the answer already is not sent it again.
-        if scope["method"] in ("GET", "HEAD") and "if-none-match" not in incoming.headers:
-            who = who_takes(incoming.principal, incoming.source)
-            read = hash((who, incoming.path, scope["query_string"]))
-            incoming.expected = self.service.untaken.expect(who, read)
 
     async def _perform(
         self, incoming: IncomingRequest, operation: Operation, call: Call[Any]
@@ -238,6 +230,8 @@ class RequestPipeline:
         turns, tenant = self.service.list_turns, call.principal.tenant
         await turns.enter(tenant)
         try:
+            who = who_takes(incoming.principal, incoming.source)
+            self.service.untaken.refuse_again(who, incoming.read)
             return await self._perform(incoming, operation, call)
         finally:
             turns.leave(tenant)
@@ -356,6 +350,16 @@ class RequestPipeline:
             await deny_socket(socket, problem_answer(error, incoming.path, incoming.request_id))
             return
         await operation.handler(call, socket)
+
+
+def _read_of(incoming: IncomingRequest) -> int:
+    """As in `IncomingRequest`."""
+    scope = incoming.scope
+    query = scope["query_string"]
+    # Who has the answer is not sent it again; who waits for a change keeps no turn meanwhile.
+    if scope["method"] != "GET" or "if-none-match" in incoming.headers or b"wait=" in query:
+        return 0
+    return hash((who_takes(incoming.principal, incoming.source), incoming.path, query))
 
 
 @cache

@@ -32,17 +32,16 @@ class UntakenAnswers:
         self._known: OrderedDict[int, int] = OrderedDict()
         """How large the newest answer to a read was, where it was large."""
 
-    def expect(self, who: str, read: int) -> Expected:
-        """Count an answer from before it is made; Refusal where the one before had no room now.
+    def was_large(self, read: int) -> bool:
+        """Whether the newest answer to this read was large."""
+        return read in self._known
 
-        Else hundreds of requests at once would each make many megabytes, to be refused then.
-        `read`: stands for who reads what. What was never read is not counted before it is made.
+    def refuse_again(self, who: str, read: int) -> None:
+        """Refusal where the newest answer to this read would have no room now.
+
+        Else hundreds of requests would each make many megabytes, to be refused then.
         """
-        size = self._known.get(read, 0)
-        if size:
-            self._refuse_beyond(who, size)
-            self._bytes[who] = self._bytes.get(who, 0) + size
-        return Expected(self, who, read, size)
+        self._refuse_beyond(who, self._known.get(read, 0))
 
     @contextmanager
     def holding(self, who: str, size: int, *, is_change: bool) -> Iterator[None]:
@@ -60,16 +59,15 @@ class UntakenAnswers:
         try:
             yield
         finally:
-            self.release(who, size)
-
-    def release(self, who: str, size: int) -> None:
-        """So many bytes are no longer under way."""
-        left = self._bytes.pop(who) - size
-        if left:
-            self._bytes[who] = left
+            left = self._bytes.pop(who) - size
+            if left:
+                self._bytes[who] = left
 
     def know(self, read: int, size: int) -> None:
-        """Remember how large the answer to a read is; 0: it is not large."""
+        """Remember how large the answer to a read is; 0: it is not large.
+
+        `read`: stands for who reads what.
+        """
         self._known.pop(read, None)
         if size:
             self._known[read] = size
@@ -78,7 +76,7 @@ class UntakenAnswers:
 
     def _refuse_beyond(self, who: str, size: int) -> None:
         held = self._bytes.get(who, 0)
-        if held and held + size > self._most:
+        if size and held and held + size > self._most:
             raise Refusal(
                 429,
                 "TEN-4295",
@@ -89,29 +87,6 @@ class UntakenAnswers:
     def __len__(self) -> int:
         """The number of tenants and addresses with large answers under way."""
         return len(self._bytes)
-
-
-class Expected:
-    """The answer to a read that is being made."""
-
-    __slots__ = ("_all", "_read", "_size", "_who")
-
-    def __init__(self, together: UntakenAnswers, who: str, read: int, size: int) -> None:
-        self._all = together
-        self._who = who
-        self._read = read
-        self._size = size
-
-    def made(self, size: int) -> None:
-        """It is made, and so large; 0: it is not large."""
-        self._all.know(self._read, size)
-        self.leave()
-
-    def leave(self) -> None:
-        """Count it no longer."""
-        if self._size:
-            self._all.release(self._who, self._size)
-            self._size = 0
 
 
 def who_takes(principal: Principal | None, source: str | None) -> str:
