@@ -9,23 +9,30 @@ import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from starlette.types import Message, Scope
 
 from tenuto import Tenuto
+from tenuto.api import pipeline
+from tenuto.api.call import Call
 from tenuto.api.config import ServiceConfig
 from tenuto.api.http_protocol import BEFORE_CANCEL
+from tenuto.api.incoming import IncomingRequest
+from tenuto.api.list_turns import AT_ONCE
+from tenuto.api.operation import Operation
 from tenuto.api.pipeline import RequestPipeline
 from tenuto.api.problems import Refusal
 from tenuto.api.registry import OPERATIONS
-from tenuto.api.responses import PIECE, ResponseSender
+from tenuto.api.responses import PIECE, ResponseSender, answer_body
 from tenuto.api.service import Service
-from tenuto.api.untaken_answers import UntakenAnswers
+from tenuto.api.untaken_answers import MOST_KNOWN, UntakenAnswers
 from tenuto.model.errors import StoreUnavailable
 from tenuto.model.json import Object
 from tests.api.conftest import WAIT, Caller, Serve, until
 from tests.api.test_slow_requests import DRAIN_SECONDS, TAKING_SECONDS, WHOLE, Line
+from tests.kit.turns import turns
 
 pytestmark = pytest.mark.asyncio
 
@@ -192,6 +199,72 @@ async def test_while_an_answer_is_not_taken_other_large_ones_are_refused_and_sma
 
         await until(is_answered)
         assert len(call.pipeline.service.untaken) == 0
+
+
+async def test_a_read_whose_answer_has_no_room_is_refused_before_that_is_made_again(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two hundred connections that read nothing took a tenth of a second each of all others."""
+    made = 0
+
+    def counted(answer: object) -> bytes:
+        nonlocal made
+        made += 1
+        return answer_body(answer)
+
+    config = ServiceConfig(port=0, untaken_bytes=12_000_000, drain_seconds=2)
+    async with serve(config=config) as call, asyncio.timeout(120):
+        await call.app.deploy(LARGE)
+        assert (await call.get("/workflows/large")).status == 200
+        async with unread(call, "/api/v1/workflows/large"):
+            monkeypatch.setattr(pipeline, "answer_body", counted)
+            for _ in range(5):
+                assert (await call.get("/workflows/large")).status == 429
+            assert made == 0
+            known = await call.get("/workflows/large", **{"if-none-match": '"1"'})
+            assert known.status == 304
+
+
+async def test_reads_whose_answers_were_large_take_turns_and_are_made_where_they_have_room(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    making = most = 0
+    perform = RequestPipeline._perform
+
+    async def counted(
+        self: RequestPipeline, incoming: IncomingRequest, operation: Operation, call: Call[Any]
+    ) -> object:
+        nonlocal making, most
+        making += 1
+        most = max(most, making)
+        await turns(5)
+        try:
+            return await perform(self, incoming, operation, call)
+        finally:
+            making -= 1
+
+    async with serve() as call, asyncio.timeout(120):
+        await call.app.deploy(LARGE)
+        assert (await call.get("/workflows/large")).status == 200
+        monkeypatch.setattr(RequestPipeline, "_perform", counted)
+        replies = await asyncio.gather(*(call.get("/workflows/large") for _ in range(12)))
+        assert most <= AT_ONCE
+        assert {each.status for each in replies} <= {200, 429}
+        assert len(call.pipeline.service.untaken) == 0
+
+
+async def test_the_sizes_of_the_newest_large_answers_are_remembered() -> None:
+    untaken = UntakenAnswers(100)
+    for read in range(1, MOST_KNOWN + 2):
+        untaken.know(read, 60)
+    assert [untaken.was_large(read) for read in (0, 1, 2)] == [False, False, True]
+    with untaken.holding("tenant a", 60, is_change=False):
+        untaken.refuse_again("tenant a", 1)
+        untaken.refuse_again("tenant b", 2)
+        with pytest.raises(Refusal):
+            untaken.refuse_again("tenant a", 2)
+        untaken.know(2, 0)
+        untaken.refuse_again("tenant a", 2)
 
 
 async def test_who_takes_nothing_is_closed_by_the_service(serve: Serve) -> None:

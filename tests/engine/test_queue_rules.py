@@ -183,7 +183,7 @@ async def test_starts_of_a_batch_evaluate_rules_in_different_rounds_of_the_loop(
 async def test_the_turn_of_a_start_evaluates_rules_once(
     monkeypatch: pytest.MonkeyPatch, limit: int
 ) -> None:
-    """All of them may take a hundred thousand steps; whether there is room changes nothing."""
+    """All of them may take forty thousand steps; whether there is room changes nothing."""
     evaluated = 0
 
     def counted(

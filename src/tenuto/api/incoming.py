@@ -32,7 +32,7 @@ class IncomingRequest:
 
     __slots__ = (
         *("found", "headers", "is_passed", "is_shed", "path", "place", "principal"),
-        *("request_id", "scope"),
+        *("read", "request_id", "scope"),
     )
 
     def __init__(self, scope: Scope, ids: Ids, path: str) -> None:
@@ -50,6 +50,8 @@ class IncomingRequest:
         """Whether it was decided before that it is not refused under load."""
         self.place: Place | None = None if passed is None else passed.place
         """Of a start, among those under way."""
+        self.read = 0
+        """Stands for who reads what; 0: it is no read, or one that may wait for its answer."""
         self.principal: Principal | None = None
         """None until it is authenticated, and for a public operation without a credential."""
 

@@ -161,6 +161,7 @@ class RequestPipeline:
                 return
             operation = await self._permitted(incoming)
             kind = self._refuse_under_load(incoming, operation)
+            incoming.read = _read_of(incoming)
             around += self._environment(incoming)
             call = self._call(incoming, operation)
             if operation.admit is not None:
@@ -175,7 +176,7 @@ class RequestPipeline:
                 # Not before its body is there: a client may take its time for that.
                 incoming.place = self.service.pressure.starts.enter(call.principal.tenant)
             call.place = incoming.place
-            if operation.name in self._lists:
+            if operation.name in self._lists or self.service.untaken.was_large(incoming.read):
                 answer = await self._perform_in_turn(incoming, operation, call)
             else:
                 answer = await self._perform(incoming, operation, call)
@@ -204,6 +205,8 @@ class RequestPipeline:
 
     def _held(self, incoming: IncomingRequest, size: int) -> AbstractContextManager[None]:
         """Counts a large answer while it is sent; TenutoError where there is no room for it."""
+        if incoming.read:
+            self.service.untaken.know(incoming.read, size if size > PIECE else 0)
         if size <= PIECE:
             return _NOT_COUNTED
         who = who_takes(incoming.principal, incoming.source)
@@ -227,6 +230,8 @@ class RequestPipeline:
         turns, tenant = self.service.list_turns, call.principal.tenant
         await turns.enter(tenant)
         try:
+            who = who_takes(incoming.principal, incoming.source)
+            self.service.untaken.refuse_again(who, incoming.read)
             return await self._perform(incoming, operation, call)
         finally:
             turns.leave(tenant)
@@ -345,6 +350,16 @@ class RequestPipeline:
             await deny_socket(socket, problem_answer(error, incoming.path, incoming.request_id))
             return
         await operation.handler(call, socket)
+
+
+def _read_of(incoming: IncomingRequest) -> int:
+    """As in `IncomingRequest`."""
+    scope = incoming.scope
+    query = scope["query_string"]
+    # Who has the answer is not sent it again; who waits for a change keeps no turn meanwhile.
+    if scope["method"] != "GET" or "if-none-match" in incoming.headers or b"wait=" in query:
+        return 0
+    return hash((who_takes(incoming.principal, incoming.source), incoming.path, query))
 
 
 @cache

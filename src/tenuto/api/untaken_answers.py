@@ -6,6 +6,7 @@ bound, a few hundred connections that read nothing would use up the memory of th
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -17,6 +18,8 @@ from tenuto.model.errors import may_be_written
 _RETRY_SECONDS = 5
 _FOR_CHANGES = 2
 """Answers to changes have so many times the room, so that unread lists do not cost these."""
+MOST_KNOWN = 1_000
+"""Of so many reads the size of the large answer is remembered; the newest ones."""
 
 
 class UntakenAnswers:
@@ -26,6 +29,19 @@ class UntakenAnswers:
         """`most`: bytes of one tenant, or of one address without a credential."""
         self._most = most
         self._bytes: dict[str, int] = {}
+        self._known: OrderedDict[int, int] = OrderedDict()
+        """How large the newest answer to a read was, where it was large."""
+
+    def was_large(self, read: int) -> bool:
+        """Whether the newest answer to this read was large."""
+        return read in self._known
+
+    def refuse_again(self, who: str, read: int) -> None:
+        """Refusal where the newest answer to this read would have no room now.
+
+        Else hundreds of requests would each make many megabytes, to be refused then.
+        """
+        self._refuse_beyond(who, self._known.get(read, 0))
 
     @contextmanager
     def holding(self, who: str, size: int, *, is_change: bool) -> Iterator[None]:
@@ -35,15 +51,10 @@ class UntakenAnswers:
         request may have changed something, so that its refusal must not say that it did not.
         """
         held = self._bytes.get(who, 0)
-        if held and held + size > self._most * (_FOR_CHANGES if is_change else 1):
-            if is_change:
-                raise may_be_written("too many bytes of answers are not taken yet for this one")
-            raise Refusal(
-                429,
-                "TEN-4295",
-                f"{held:,} bytes of answers are not taken yet",
-                headers={"retry-after": str(_RETRY_SECONDS)},
-            )
+        if not is_change:
+            self._refuse_beyond(who, size)
+        elif held and held + size > self._most * _FOR_CHANGES:
+            raise may_be_written("too many bytes of answers are not taken yet for this one")
         self._bytes[who] = held + size
         try:
             yield
@@ -51,6 +62,27 @@ class UntakenAnswers:
             left = self._bytes.pop(who) - size
             if left:
                 self._bytes[who] = left
+
+    def know(self, read: int, size: int) -> None:
+        """Remember how large the answer to a read is; 0: it is not large.
+
+        `read`: stands for who reads what.
+        """
+        self._known.pop(read, None)
+        if size:
+            self._known[read] = size
+        if len(self._known) > MOST_KNOWN:
+            self._known.popitem(last=False)
+
+    def _refuse_beyond(self, who: str, size: int) -> None:
+        held = self._bytes.get(who, 0)
+        if size and held and held + size > self._most:
+            raise Refusal(
+                429,
+                "TEN-4295",
+                f"{held:,} bytes of answers are not taken yet",
+                headers={"retry-after": str(_RETRY_SECONDS)},
+            )
 
     def __len__(self) -> int:
         """The number of tenants and addresses with large answers under way."""

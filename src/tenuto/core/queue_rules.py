@@ -16,9 +16,9 @@ from tenuto.model.slots import QueueRule
 ROOTS = frozenset({"ctx", "workflow"})
 """What the expression of a rule can name."""
 
-STEPS_OF_RULES = 100_000
+STEPS_OF_RULES = 40_000
 """What all rules take together for one instance, which every start is: those behind that match
-nothing."""
+nothing. Some ten milliseconds, for which nothing else is decided."""
 
 
 class Judged(Struct, frozen=True, kw_only=True):

@@ -19,11 +19,10 @@ import msgspec
 from tenuto.core.lifecycle import Told, events_of
 from tenuto.encryption.values import readable
 from tenuto.engine.bounds import DEFAULT_BOUNDS, Bounds
-from tenuto.engine.events.slices import STEPS
+from tenuto.engine.events.slices import Slices
 from tenuto.engine.outbox.fan_out import Audiences
 from tenuto.engine.outbox.pace import Pace
 from tenuto.engine.outbox.parked_streams import ParkedStreams
-from tenuto.expr import Steps
 from tenuto.model.errors import Overloaded, StoreUnavailable, TenutoError
 from tenuto.model.events import Event
 from tenuto.model.log import LogRow
@@ -59,14 +58,17 @@ class Drainer:
         known: Callable[[Sequence[Listener]], None] = lambda _: None,
         bounds: Bounds = DEFAULT_BOUNDS,
         pace: Pace | None = None,
+        slices: Slices | None = None,
     ) -> None:
         """`publish` stores an event once, and matches it.
 
-        `known` is called with all subscribers, whenever they have changed.
+        `known` is called with all subscribers, whenever they have changed. `slices`: those in which
+        filters are evaluated.
         """
         self._known = known
         self._bounds = bounds
         self._pace = pace or Pace(clock)
+        self._slices = slices or Slices(clock)
         self._store = store
         self._clock = clock
         self._publish = publish
@@ -139,14 +141,13 @@ class Drainer:
         notices = await self._in_inbox(await self._read(rows))
         now = self._clock.now()
         postings: list[Posting] = []
-        steps = Steps()
         for event in chain.from_iterable(notice.events for notice in notices):
+            slices = self._slices.of(event.tenant)
+            steps = slices.steps
             for posting in self._audiences.of(event.tenant).postings_of(event, now, steps):
                 if posting is not None:
                     postings.append(posting)
-                if steps.taken >= STEPS:
-                    steps.taken = 0
-                    await self._clock.sleep(0)
+                await slices.turn()
         try:
             numbers = [notice.row.number for notice in notices]
             await self._pace.write(

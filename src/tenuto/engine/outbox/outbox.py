@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
 from weakref import WeakValueDictionary
 
+from tenuto.engine.events.slices import Slices
 from tenuto.engine.loops import Loops
 from tenuto.engine.outbox.deliverer import Deliverer
 from tenuto.engine.outbox.drainer import Drainer
@@ -88,6 +89,7 @@ class Outbox:
             known=(lambda _: None) if deliverer is None else deliverer.know,
             bounds=settings.bounds,
             pace=pace,
+            slices=Slices(clock, shared.sharing),
         )
         return cls(
             drainer=drainer,
