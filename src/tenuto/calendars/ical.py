@@ -5,6 +5,7 @@ A file is a stranger's: its size, its events, and the dates that its rules give 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
 from datetime import date, datetime, timedelta
@@ -17,7 +18,6 @@ from msgspec import Struct
 from tenuto.calendars.calendar import OwnDate
 from tenuto.calendars.recurrence import Frequency, Recurrence, dates
 from tenuto.calendars.zones import zone_of
-from tenuto.definition.report import shown
 from tenuto.model.errors import InvalidInput, Problem
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ MOST_DAYS_TRIED = 40_000
 _LONGEST_NAME = 200
 _LONGEST_ZONE = 255
 """Of the zones that a file itself describes, too: a longer name is no path of the database."""
+_LONGEST_SHOWN = 60
 _LONGEST_EVENT = 366
 _WEEKDAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 _FOLD = re.compile(r"\r?\n[ \t]")
@@ -87,7 +88,8 @@ def _unknown_zone(content: str) -> str:
     unknown = next((name for name in _zone_names(content) if zone_of(name) is None), None)
     if unknown is None:
         return "the file names an unknown time zone"
-    return f"the file names the unknown time zone {shown(unknown)}"
+    shown = json.dumps(unknown[:_LONGEST_SHOWN])
+    return f"the file names the unknown time zone {shown}"
 
 
 class _Events:

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from zoneinfo import ZoneInfo
 
 from msgspec import Struct
 
-from tenuto.calendars.zones import zone_of
 from tenuto.cli.positions import Located, Positions
 from tenuto.cli.sources import read_file
 from tenuto.definition import parse_document
@@ -52,8 +52,10 @@ class Record(Struct, frozen=True, kw_only=True):
         timing = given.get("timing")
         within = timing if isinstance(timing, dict) else {}
         zone = given.get("timezone", within.get("timezone"))
-        found = zone_of(zone) if isinstance(zone, str) else None
-        return "UTC" if found is None else found.key
+        try:
+            return ZoneInfo(zone).key if isinstance(zone, str) else "UTC"
+        except (KeyError, ValueError, OSError):
+            return "UTC"
 
     @property
     def id(self) -> str:
