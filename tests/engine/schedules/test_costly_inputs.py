@@ -88,7 +88,7 @@ def test_a_process_that_begins_compiles_nothing_before_a_tick(
 def test_inputs_beyond_the_bound_of_bytes_are_forgotten_and_fire_all_the_same(
     monkeypatch: pytest.MonkeyPatch, compiled: list[threading.Thread]
 ) -> None:
-    monkeypatch.setattr(documents, "_EXPRESSION_BYTES", 50_000)
+    monkeypatch.setattr(documents, "_KEPT_BYTES", 2_500_000)
     with Clockwork() as world:
         world.save("a", input=input("a"))
         world.save("b", input=input("b"))
@@ -96,6 +96,22 @@ def test_inputs_beyond_the_bound_of_bytes_are_forgotten_and_fire_all_the_same(
         world.skip(minutes=11)
         assert world.started("a") == world.started("b") == [5, 10]
         assert len(compiled) == 3, "the last one is kept"
+
+
+def test_large_inputs_with_short_expressions_count_with_all_their_bytes(
+    monkeypatch: pytest.MonkeyPatch, compiled: list[threading.Thread]
+) -> None:
+    monkeypatch.setattr(documents, "_KEPT_BYTES", 50_000)
+    with Clockwork() as world:
+        for id in ("a", "b", "c"):
+            world.save(id, input={"id": "{{schedule.id}}", "text": "x" * 20_000})
+        compiled.clear()
+        world.skip(minutes=6)
+        assert len(compiled) == 3
+        world.skip(minutes=5)
+        assert len(compiled) == 4, "two of the three are kept, and fire before the other one"
+        for id in ("a", "b", "c"):
+            assert world.started(id) == [5, 10]
 
 
 @pytest.mark.asyncio
