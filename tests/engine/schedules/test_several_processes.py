@@ -124,7 +124,7 @@ async def test_inputs_that_are_compiled_later_wait_for_no_claim(
         schedules, moment = app.engine.schedules, app.engine.clock.now() + timedelta(seconds=2)
         ids = [f"s{number}" for number in range(3)]
         for id in ids:
-            input = {"text": "{{schedule.id}}", "more": "x" * LARGE}
+            input: Object = {"text": "{{schedule.id}}", "more": "x" * LARGE}
             document: Object = {"id": id, "executeAt": moment.isoformat(), "input": input}
             target: Object = {"target": {"workflowId": "quick"}}
             await schedules.save("default", document | target, by=None)

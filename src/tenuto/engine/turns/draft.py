@@ -505,9 +505,9 @@ class Draft(Struct, eq=False):
 
     def _ask_slot(self, order: AskSlot) -> None:
         state = self.state
-        # Lanes decide on starts of one moment one after the other: the order is that of arrival.
         asked_at = state.updated_at
-        if self._asked_at is not None and order.request is not None and not order.is_woken:
+        if self._asked_at is not None and not order.is_woken and _is_in_line(order.request):
+            # Lanes decide on starts of one moment one after the other: the order is of arrival.
             asked_at = min(self._asked_at, asked_at)
         slot = slot_row(order, SlotFacts(self.held.tenant, state, self.policies.slots, asked_at))
         owed = self._obligations
@@ -676,3 +676,11 @@ class Draft(Struct, eq=False):
         if held.tail_bytes + self.size < held.snapshot_bytes and not is_resting:
             return None
         return Snapshot(version=self.state.version, state=encode_snapshot(self.state))
+
+
+def _is_in_line(request: SlotRequest | None) -> bool:
+    """Whether an instance asks for a slot; a debounced one waits from its turn on.
+
+    While turns take longer than its period, each of a burst would begin by itself.
+    """
+    return request is not None and request.debounce is None
