@@ -55,6 +55,8 @@ class Passes:
         self._left: set[ScheduleKey] = set()
         """Some that are due, and that the next pass has to go on with: in a store that processes
         share they are still held for this one, and `due` leaves them out."""
+        self._behind: ScheduleRow | None = None
+        """Where the next pass begins: behind those that were left, which may be thousands."""
         self._ended: set[tuple[ScheduleKey, datetime]] = set()
         """Ticks whose instances have ended."""
         self._saved: set[tuple[str, str]] = set()
@@ -104,7 +106,8 @@ class Passes:
         await self._look_at_saved()
         now = self._clock.now()
         most = self._settings.bounds.schedules
-        due = await self._store.schedules.due(now, most)
+        behind, self._behind = self._behind, None
+        due = await self._store.schedules.due(now, most, behind=behind)
         hinted, self._hinted = self._hinted, set()
         left, self._left = self._left, set()
         try:
@@ -124,7 +127,10 @@ class Passes:
             self._hinted |= hinted
             self._left |= left
             raise
-        if self._left or len(due) >= most:
+        if self._left and len(due) >= most and not self._store.is_shared:
+            # A store that processes share leaves them out: they are held.
+            self._behind = due[-1]
+        if self._left or behind is not None or len(due) >= most:
             return 0.0
         seconds = await self._until_next()
         return min(seconds, _HELD_ELSEWHERE) if self._hinted else seconds
