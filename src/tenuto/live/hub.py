@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 
 from msgspec import Struct
 
@@ -116,7 +117,12 @@ class LiveHub:
         engine = self._engine
         held = await held_by(engine, tenant, instance_id, is_known=True)
         instance = WatchedInstance(
-            engine.store.seen_by(tenant), engine.clock, held.plan, held.state, self._bounds.retry
+            engine.store.seen_by(tenant),
+            engine.clock,
+            held.plan,
+            held.state,
+            retry_seconds=self._bounds.retry,
+            make=partial(engine.plans.values.read, tenant=tenant, may_refuse=False),
         )
         watched = self._watched.get(instance_id)
         if watched is None:
