@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+from tenuto import NotFound
 from tenuto.model.json import JSON, Object
 from tenuto.store.parts.definitions import Definitions
+from tenuto.store.parts.schedules import Schedules
 from tenuto.workspace import calendar_uses, data_uses, portions, secret_uses
 from tests.workspace.conftest import Place
 
@@ -89,3 +91,28 @@ async def test_few_large_definitions_are_in_memory_at_once(
     monkeypatch.setattr(store, "newest", noted)
     assert await uses_of(place, kind) == ids
     assert max(read) < 9 * len(LARGE)
+
+
+SCHEDULE: Object = {
+    "id": "nightly",
+    "cron": "0 0 * * *",
+    "target": {"workflowId": "double"},
+    "input": {"number": 1},
+}
+
+
+async def test_no_document_is_read_to_name_the_nearest_id(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each may be of a megabyte, and there may be a thousand."""
+    await place.workspace.schedules.save(SCHEDULE)
+
+    @wraps(Schedules.page)
+    async def never(self: object, *given: Any, **named: Any) -> Any:  # noqa: ANN401
+        pytest.fail("schedules were read")
+
+    monkeypatch.setattr(Schedules, "page", never)
+    for ask in (place.workspace.schedules.get, place.workspace.schedules.pause):
+        with pytest.raises(NotFound) as missing:
+            await ask("nightli")
+        assert "nightly" in str(missing.value.advice)

@@ -152,8 +152,7 @@ class StoredSchedules:
         found = await self._seen.schedules.get(self._tenant, id)
         if found is not None:
             return found
-        rows, _ = await self._page(ANY_SCHEDULE, MOST_ITEMS, None)
-        known = [each.id for each in rows]
+        known = await self._seen.schedules.ids(self._tenant, MOST_ITEMS)
         otherwise = "`tenuto schedules list` shows those that there are."
         raise NotFound(
             f"there is no schedule {id}", code="TEN-3080", advice=did_you_mean(id, known, otherwise)
