@@ -24,8 +24,10 @@ def refused(engine: Engine, workflow: str) -> int:
     """After how many seconds a start that is refused is to be tried again."""
     with pytest.raises(Overloaded) as found:
         engine.start(workflow)
-    assert found.value.retry_after is not None
-    return found.value.retry_after
+    seconds = found.value.retry_after
+    assert seconds is not None
+    assert f"Try again after {seconds} s, or " in str(found.value)
+    return seconds
 
 
 @pytest.mark.parametrize("idle_hours", [0, 5])
