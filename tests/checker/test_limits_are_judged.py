@@ -163,6 +163,12 @@ def test_what_runs_without_a_slot_is_seen() -> None:
     log.slot("a", "asked")
     log.row("a", "NODE_DISPATCHED", {}, node="n")
     assert log.broken() == {"I31"}, "it asked, and did not wait"
+    log = Log()
+    log.row("a", "NODE_DISPATCHED", {}, node="n")
+    log.slot("a", "asked")
+    log.slot("a", "held")
+    log.row("a", "NODE_DISPATCHED", {}, node="n")
+    assert log.broken() == set(), "no limit counted it when it began"
 
 
 @pytest.mark.parametrize("end", ["NODE_COMPLETED", "NODE_FAILED", "NODE_CANCELLED", "end"])

@@ -43,20 +43,22 @@ def no_limit_is_exceeded(whole: Whole) -> Iterator[Violation]:
 
 
 def nothing_runs_without_a_slot(whole: Whole) -> Iterator[Violation]:
-    """I31: what needs a slot dispatches nothing without one, and what a limit counts needs one."""
+    """I31: what needs a slot dispatches nothing without one, and what a limit counts needs one.
+
+    One that began when no limit counted it needs one from its first request on.
+    """
     run = whole.ledgers.run
     for instance in run.instances:
         rows = [row_of(item) for item in instance.history]
         needs = _concurrency(instance.document) is not None
-        needs |= any(_slot(row) is not None for row in rows)
         needs |= _is_always_counted(run, instance, rows)
-        if not needs:
-            continue
         is_held = False
         steps = {str(each["stepId"]) for each in instance.document.get("compensationSteps", ())}
         for row in rows:
+            needs |= _slot(row) is not None
             is_held = _holds(row, before=is_held)
-            if row.type == "NODE_DISPATCHED" and not is_held and row.node not in steps:
+            is_begun = row.type == "NODE_DISPATCHED" and row.node not in steps
+            if needs and is_begun and not is_held:
                 message = f"{row.node} was dispatched without a slot"
                 yield Violation("I31", instance.id, row.seq, message)
 
