@@ -525,7 +525,8 @@ class Draft(Struct, eq=False):
         """When a slot was asked for: its place in the queue.
 
         Lanes decide on starts of one moment one after the other: these are ordered by when they
-        arrived. The time of a debounced start is counted from the moment in its log.
+        arrived. The time of a debounced one is counted from its turn on: while turns take longer
+        than its period, each of a burst would begin by itself.
         """
         at = self.state.updated_at
         request = order.request
