@@ -6,6 +6,7 @@ import re
 import threading
 import warnings
 from collections.abc import Callable, Collection
+from functools import partial, wraps
 from typing import Any
 
 import holidays
@@ -166,6 +167,32 @@ def test_a_change_reads_no_calendar_from_the_store_but_what_others_changed(
         assert set(documents) == {"office-3"}
 
 
+def test_a_change_reads_none_of_those_that_were_removed_before_the_process_began(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A tenant may have made and removed any number, and the next heartbeat would wait for each."""
+    documents: list[str] = []
+    newest = StoredCalendars.newest
+
+    @wraps(newest)
+    async def noted(self: StoredCalendars, tenant: str, id: str) -> CalendarRow | None:
+        documents.append(id)
+        return await newest(self, tenant, id)
+
+    with Clockwork() as world:
+        save(world, office(id="office-3"))
+        for id in ("a", "b"):
+            save(world, office(id=id))
+            world.engine.lives.ask(partial(_removed, id))
+        world.down_for(minutes=1)
+        monkeypatch.setattr(StoredCalendars, "newest", noted)
+        world.ask(_changed_elsewhere)
+        assert {*documents} == {"office-3"}
+        save(world, office(id="a"))
+        known = world.ask(lambda app: app.engine.calendars.resolved("default"))
+        assert {*known} == {"a", "office-3"}
+
+
 def test_decisions_have_the_newest_version_at_hand() -> None:
     with Clockwork() as world:
         save(world, office())
@@ -323,6 +350,10 @@ async def _changed_elsewhere(app: Any) -> bool:  # noqa: ANN401
     assert await store.calendars.put(replace(row, version=row.version + 1, document=other))
     await app.engine.calendars.look()
     return True
+
+
+async def _removed(id: str, app: Any) -> None:  # noqa: ANN401
+    await app.engine.calendars.remove("default", id, by="ada")
 
 
 async def _known(app: Any) -> Any:  # noqa: ANN401
