@@ -332,6 +332,43 @@ async def test_the_first_limit_of_any_kind_says_what_it_does_not_count(
     assert (await limits.set(document)).warnings == [], "it was said when it was set"
 
 
+@pytest.mark.parametrize("is_large", [False, True])
+async def test_a_version_with_a_lower_limit_of_a_key_ends_nothing_and_says_so(
+    place: Place, *, is_large: bool
+) -> None:
+    def keyed(limit: int, note: str = "") -> Object:
+        concurrency: Object = {
+            "limit": limit,
+            "key": "{{ctx.input.customer}}",
+            "holdWhileWaiting": True,
+        }
+        description = note + "x" * 50_000 * is_large
+        return {**HELD, "description": description, "options": {"concurrency": concurrency}}
+
+    save = place.workspace.save
+    assert (await save(keyed(3))).problems == ()
+    start = place.workspace.start
+    ids = [(await start("held", {"customer": name})).id for name in ("a", "a", "a", "b")]
+    for id in ids:
+        await until(place, id, Status.WAITING_FOR_EVENT)
+    assert (await save(keyed(4))).problems == ()
+    [warning] = (await save(keyed(2))).problems
+    assert (warning.code, warning.severity) == ("TEN-2840", "warning")
+    assert warning.path == "$.options.concurrency.limit"
+    assert warning.message == "limit key:default/held/a 2, 3 run; nothing is ended"
+    assert (await save(keyed(2))).problems == (), "it makes no version"
+    assert (await save(keyed(2, "more"))).problems == (), "it was said when it was lowered"
+    states = [await (await place.workspace.instance(id)).status() for id in ids]
+    assert states == [Status.WAITING_FOR_EVENT] * 4
+    late = (await start("held", {"customer": "a"})).id
+    await (await place.workspace.instance(ids[0])).cancel("enough")
+    await until(place, ids[0], Status.CANCELLED)
+    await place.app.engine.admissions.run_once()
+    assert await (await place.workspace.instance(late)).status() is Status.CREATED
+    await (await place.workspace.instance(ids[1])).cancel("enough")
+    await until(place, late, Status.WAITING_FOR_EVENT)
+
+
 async def test_a_warning_of_the_adaptive_limit_names_its_place_in_the_document(
     place: Place,
 ) -> None:

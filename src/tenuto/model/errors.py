@@ -179,6 +179,12 @@ def may_be_written(message: str, advice: str | None = None) -> StoreUnavailable:
     return StoreUnavailable(message, code=MAY_BE_WRITTEN, advice=advice)
 
 
+class ProcessStops(StoreUnavailable):
+    """The process stops or has stopped, and has not done what was asked; nothing was accepted."""
+
+    code = "TEN-4025"
+
+
 class ProviderUnavailable(StoreUnavailable):
     """The identity provider cannot be reached, so that tokens cannot be verified."""
 
