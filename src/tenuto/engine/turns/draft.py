@@ -530,8 +530,9 @@ class Draft(Struct, eq=False):
         """
         at = self.state.updated_at
         request = order.request
-        is_first = request is not None and not order.is_woken and request.debounce is None
-        return min(self._asked_at, at) if is_first and self._asked_at is not None else at
+        if self._asked_at is None or request is None or request.debounce is not None:
+            return at
+        return at if order.is_taken or order.is_woken else min(self._asked_at, at)
 
     def policies_for(self, input: Started) -> Policies:
         """The policies of a decision: a start for whose slot there is room takes it at once."""
