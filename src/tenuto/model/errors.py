@@ -150,6 +150,9 @@ class Overloaded(TenutoError):
             said = said.replace(vague, f"after {self.retry_after} s")
         return said
 
+    def __str__(self) -> str:
+        return f"{self.code}  {self.message}\n  {self.public_advice}"
+
 
 class StoreUnavailable(TenutoError):
     """The store cannot be reached or written; nothing was accepted."""
