@@ -17,7 +17,7 @@ from tenuto.calendars import Calendar, is_working
 from tenuto.calendars.calendar import HolidayRule
 from tenuto.calendars.public_holidays import holidays_of
 from tenuto.engine.definitions import calendar_values
-from tenuto.engine.definitions.calendar_values import calendar_of
+from tenuto.engine.definitions.calendar_values import Resolved, calendar_of
 from tenuto.engine.definitions.calendars import Calendars as EngineCalendars
 from tenuto.engine.definitions.large_documents import LARGE, LargeDocuments
 from tenuto.engine.settings import Settings
@@ -374,3 +374,28 @@ def test_a_calendar_that_skips_all_times_from_now_on_is_an_error_that_heals() ->
         assert row.next_tick == at("10:00", day=2)
         world.skip(days=1)
         assert minutes(world.ticks("started")) == [600, 1_440 + 600]
+
+
+def test_calendars_change_while_a_thread_reads_those_before() -> None:
+    """The change was stored and answered with an error, where both fell together."""
+    week = msgspec.json.encode(office())
+    rows = {
+        id: CalendarRow(
+            tenant="default",
+            id=id,
+            version=1,
+            document=week.replace(b"office", id.encode()),
+            created_at=at("00:00"),
+        )
+        for id in ("first", "second")
+    }
+    before = Resolved(rows, 2026)
+    assert before["first"].week
+
+    class ReadMeanwhile(dict[str, CalendarRow]):
+        def get(self, id: str, default: Any = None) -> Any:  # noqa: ANN401
+            assert before["second"].week
+            return super().get(id, default)
+
+    after = Resolved(ReadMeanwhile(rows), 2026, before)
+    assert after["first"] is before["first"]

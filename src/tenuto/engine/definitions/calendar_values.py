@@ -49,7 +49,9 @@ class Read(Mapping[str, Calendar]):
     ) -> None:
         """`before`: those that were read before, with the rows that they were read from."""
         self._rows = rows
-        self.read = {id: known for id, known in before.items() if rows.get(id) is known[0]}
+        # Of a copy: a thread may read a calendar meanwhile, and note it there.
+        known = dict(before)
+        self.read = {id: each for id, each in known.items() if rows.get(id) is each[0]}
 
     def __getitem__(self, id: str) -> Calendar:
         row = self._rows[id]
@@ -107,11 +109,12 @@ class Resolved(Mapping[str, WorkingCalendar]):
         self.found: dict[tuple[str, ...], WorkingCalendar | None] = {}
         """What was resolved, by the versions of a calendar and those it extends."""
         if before is not None:
-            kept = before.heads.items()
-            self.heads = {id: known for id, known in kept if rows.get(id) is known[0]}
+            kept = before.heads.copy()
+            self.heads = {id: known for id, known in kept.items() if rows.get(id) is known[0]}
         if before is not None and before.year == year:
             there = {f"{id}:{row.version}" for id, row in rows.items()}
-            self.found = {key: one for key, one in before.found.items() if there.issuperset(key)}
+            found = before.found.copy()
+            self.found = {key: one for key, one in found.items() if there.issuperset(key)}
 
     @cached_property
     def digest(self) -> str:
