@@ -198,7 +198,10 @@ class RequestPipeline:
         with self._held(incoming, len(body)):
             if not call.principal.may(Permission.WORKFLOWS_WRITE):
                 body = await answer_without_tracebacks(
-                    self.service.answer_process, body, call.principal.tenant
+                    self.service.answer_process,
+                    body,
+                    call.principal.tenant,
+                    is_change=_is_change(incoming),
                 )
             status = call.status or operation.status
             await send_answer(send, status, body, call.response_headers, around)
@@ -210,8 +213,7 @@ class RequestPipeline:
         if size <= PIECE:
             return _NOT_COUNTED
         who = who_takes(incoming.principal, incoming.source)
-        is_change = incoming.scope["method"] not in ("GET", "HEAD")
-        return self.service.untaken.holding(who, size, is_change=is_change)
+        return self.service.untaken.holding(who, size, is_change=_is_change(incoming))
 
     async def _perform(
         self, incoming: IncomingRequest, operation: Operation, call: Call[Any]
@@ -350,6 +352,11 @@ class RequestPipeline:
             await deny_socket(socket, problem_answer(error, incoming.path, incoming.request_id))
             return
         await operation.handler(call, socket)
+
+
+def _is_change(incoming: IncomingRequest) -> bool:
+    """Whether a request may have changed something."""
+    return incoming.scope["method"] not in ("GET", "HEAD")
 
 
 def _read_of(incoming: IncomingRequest) -> int:
