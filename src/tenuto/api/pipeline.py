@@ -230,13 +230,27 @@ class RequestPipeline:
         self, incoming: IncomingRequest, operation: Operation, call: Call[Any]
     ) -> object:
         turns, tenant = self.service.list_turns, call.principal.tenant
-        await turns.enter(tenant)
+        await self._enter(incoming, call)
         try:
             who = who_takes(incoming.principal, incoming.source)
             self.service.untaken.refuse_again(who, incoming.read)
             return await self._perform(incoming, operation, call)
         finally:
             turns.leave(tenant)
+
+    async def _enter(self, incoming: IncomingRequest, call: Call[Any]) -> None:
+        """Wait for the turn of a read; ClientGone: what is made for nobody, others wait for."""
+        turns, tenant = self.service.list_turns, call.principal.tenant
+        if turns.has_room(tenant) or incoming.principal is None:
+            await turns.enter(tenant)
+            return
+
+        async def leave(_: None) -> None:
+            turns.leave(tenant)
+
+        entering = asyncio.ensure_future(turns.enter(tenant))
+        await call.while_connected(entering, undelivered=leave)
+        entering.result()
 
     def _check_source(self, incoming: IncomingRequest) -> Pairs:
         """CORS headers for the answer; refuses a foreign host or origin, and too many requests."""
