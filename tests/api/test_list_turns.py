@@ -13,7 +13,7 @@ from tenuto.api.list_turns import ListTurns
 from tenuto.api.operation import Operation
 from tenuto.api.pipeline import RequestPipeline
 from tenuto.model.errors import StoreUnavailable
-from tests.api.conftest import Serve
+from tests.api.conftest import Serve, until
 
 pytestmark = pytest.mark.asyncio
 
@@ -108,8 +108,12 @@ async def test_a_list_whose_client_is_gone_waits_no_longer_and_is_not_made(
         while not turns.has_waiting:
             assert (await call.get("/me")).status == 200
         listed.cancel()  # its connection is closed
-        while turns.has_waiting:
+
+        async def is_given_up() -> bool:
             assert (await call.get("/me")).status == 200
+            return not turns.has_waiting
+
+        await until(is_given_up)
         turns.leave("default")
         assert len(turns) == 0
         assert (await call.get("/workflows")).status == 200
