@@ -399,3 +399,23 @@ def test_calendars_change_while_a_thread_reads_those_before() -> None:
 
     after = Resolved(ReadMeanwhile(rows), 2026, before)
     assert after["first"] is before["first"]
+
+
+def test_of_many_calendars_those_are_read_that_a_question_is_about(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each question about working time read all calendars of the tenant: 20 MB, at its quota."""
+    with Clockwork() as world:
+        for id in ("base", *(f"other-{number}" for number in range(20))):
+            save(world, office(id=id))
+        save(world, {"id": "middle", "extends": "base"})
+        save(world, {"id": "leaf", "extends": "middle"})
+        read = list[str]()
+        monkeypatch.setattr(
+            "tenuto.engine.definitions.calendar_values.calendar_of",
+            lambda row: read.append(row.id) or calendar_of(row),
+        )
+        monkeypatch.setattr(StoredCalendars, "page", None)
+        span = world.ask(lambda app: app.calendars.add("leaf", at("10:00"), "PT1H"))
+        assert span.working_time == "PT1H"
+        assert sorted(read) == ["base", "leaf", "middle"]
