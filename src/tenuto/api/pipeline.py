@@ -176,7 +176,7 @@ class RequestPipeline:
                 # Not before its body is there: a client may take its time for that.
                 incoming.place = self.service.pressure.starts.enter(call.principal.tenant)
             call.place = incoming.place
-            if operation.name in self._lists or self.service.untaken.was_large(incoming.read):
+            if operation.name in self._lists or self._was_large(incoming):
                 answer = await self._perform_in_turn(incoming, operation, call)
             else:
                 answer = await self._perform(incoming, operation, call)
@@ -191,6 +191,9 @@ class RequestPipeline:
             incoming.headers, call.response_headers.get("etag")
         ):
             call.status, answer = 304, None
+        elif incoming.read:
+            # Before it is made: a read that may wait for its answer took no turn.
+            self._refuse_again(incoming)
         if _has_moments(operation.response):
             answer = spelled(answer)
         body = answer_body(answer)
@@ -208,7 +211,7 @@ class RequestPipeline:
 
     def _held(self, incoming: IncomingRequest, size: int) -> AbstractContextManager[None]:
         """Counts a large answer while it is sent; TenutoError where there is no room for it."""
-        if incoming.read:
+        if incoming.read and size:
             self.service.untaken.know(incoming.read, size if size > PIECE else 0)
         if size <= PIECE:
             return _NOT_COUNTED
@@ -232,11 +235,20 @@ class RequestPipeline:
         turns, tenant = self.service.list_turns, call.principal.tenant
         await self._enter(incoming, call)
         try:
-            who = who_takes(incoming.principal, incoming.source)
-            self.service.untaken.refuse_again(who, incoming.read)
+            self._refuse_again(incoming)
             return await self._perform(incoming, operation, call)
         finally:
             turns.leave(tenant)
+
+    def _was_large(self, incoming: IncomingRequest) -> bool:
+        """Whether a read has to wait for its turn, since its newest answer was large."""
+        # Who has the answer is not sent it again; who waits for a change keeps no turn meanwhile.
+        may_wait = "if-none-match" in incoming.headers or b"wait=" in incoming.scope["query_string"]
+        return self.service.untaken.was_large(incoming.read) and not may_wait
+
+    def _refuse_again(self, incoming: IncomingRequest) -> None:
+        who = who_takes(incoming.principal, incoming.source)
+        self.service.untaken.refuse_again(who, incoming.read)
 
     async def _enter(self, incoming: IncomingRequest, call: Call[Any]) -> None:
         """Wait for the turn of a read; ClientGone: what is made for nobody, others wait for."""
@@ -376,11 +388,10 @@ def _is_change(incoming: IncomingRequest) -> bool:
 def _read_of(incoming: IncomingRequest) -> int:
     """As in `IncomingRequest`."""
     scope = incoming.scope
-    query = scope["query_string"]
-    # Who has the answer is not sent it again; who waits for a change keeps no turn meanwhile.
-    if scope["method"] != "GET" or "if-none-match" in incoming.headers or b"wait=" in query:
+    if scope["method"] != "GET":
         return 0
-    return hash((who_takes(incoming.principal, incoming.source), incoming.path, query))
+    who = who_takes(incoming.principal, incoming.source)
+    return hash((who, incoming.path, scope["query_string"]))
 
 
 @cache
