@@ -418,10 +418,12 @@ def test_of_many_calendars_those_are_read_that_a_question_is_about(
         save(world, {"id": "middle", "extends": "base"})
         save(world, {"id": "leaf", "extends": "middle"})
         read = list[str]()
-        monkeypatch.setattr(
-            "tenuto.engine.definitions.calendar_values.calendar_of",
-            lambda row: read.append(row.id) or calendar_of(row),
-        )
+
+        def noted(row: CalendarRow) -> Calendar:
+            read.append(row.id)
+            return calendar_of(row)
+
+        monkeypatch.setattr(calendar_values, "calendar_of", noted)
         monkeypatch.setattr(StoredCalendars, "page", None)
         span = world.ask(lambda app: app.calendars.add("leaf", at("10:00"), "PT1H"))
         assert span.working_time == "PT1H"
