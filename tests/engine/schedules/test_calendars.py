@@ -437,3 +437,25 @@ def test_a_calendar_that_skips_all_times_from_now_on_is_an_error_that_heals() ->
         assert row.next_tick == at("10:00", day=2)
         world.skip(days=1)
         assert minutes(world.ticks("started")) == [600, 1_440 + 600]
+
+
+def test_of_many_calendars_those_are_read_that_a_question_is_about(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each question about working time read all calendars of the tenant: 20 MB, at its quota."""
+    with Clockwork() as world:
+        for id in ("base", *(f"other-{number}" for number in range(20))):
+            save(world, office(id=id))
+        save(world, {"id": "middle", "extends": "base"})
+        save(world, {"id": "leaf", "extends": "middle"})
+        read = list[str]()
+
+        def noted(row: CalendarRow) -> Calendar:
+            read.append(row.id)
+            return calendar_of(row)
+
+        monkeypatch.setattr(calendar_values, "calendar_of", noted)
+        monkeypatch.setattr(StoredCalendars, "page", None)
+        span = world.ask(lambda app: app.calendars.add("leaf", at("10:00"), "PT1H"))
+        assert span.working_time == "PT1H"
+        assert sorted(read) == ["base", "leaf", "middle"]
