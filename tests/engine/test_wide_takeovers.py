@@ -1,4 +1,4 @@
-"""An instance with very many attempts whose process is gone: its next one takes it over in parts."""
+"""An instance with very many attempts: it is taken over in parts, and told of at once."""
 
 from __future__ import annotations
 

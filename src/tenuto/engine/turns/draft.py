@@ -198,8 +198,9 @@ class Draft(Struct, eq=False):
         return [] if self.owed is None else self.owed.arms_opened(node, iteration)
 
     def ordered_at(self, ended: LogRow) -> int | None:
-        """When this write orders the attempt that a row of it ends, in milliseconds; None: it does
-        not. Asked once it is durable: thousands of attempts may end with one write.
+        """When this write orders the attempt that a row of it ends; None: it does not.
+
+        In milliseconds, and asked once it is durable: thousands may end with one write.
         """
         if self._orders is None:
             self._orders = {
