@@ -384,7 +384,8 @@ class Engine:
         if (plan.encrypts or is_sealed) and not can_seal(self.store):
             raise no_keys()
         await self.usage.refuse_start(tenant)
-        chosen = instance_id or self.ids.instance_id(self.clock.now())
+        now = self.clock.now()
+        chosen = instance_id or self.ids.instance_id(now)
         facts = StartFacts(
             plan=plan,
             tenant=tenant,
@@ -392,6 +393,7 @@ class Engine:
             content_hash=content_hash,
             needs_definition=needs_definition,
             is_sealed=is_sealed,
+            asked_at=now,
         )
         try:
             if plan.rehearsal is not None or not self.limits.counts(plan, tenant):

@@ -159,6 +159,8 @@ class Draft(Struct, eq=False):
     """The limits of a slot that the decision under way may take."""
     also_lost: list[AttemptLost] = []
     """Attempts that were lost as well, where a takeover finds too many for one turn."""
+    _asked_at: datetime | None = None
+    """When the request for its start arrived, where it is this turn that starts it."""
     admitted: list[AskSlot] = []
     """Requests for slots that are taken, to be decided on."""
     _create: NewInstance | None = None
@@ -254,6 +256,8 @@ class Draft(Struct, eq=False):
             failure = _failure(request, decision)
             answer = self._answer(request, decision.state, decision.rejection, failure)
             self.answers.append((request, answer))
+        if request.start is not None:
+            self._asked_at = request.start.asked_at
         self._add(decision, rows)
         if request.mail_id is not None:
             self._obligations.mail_taken.append(request.mail_id)
@@ -518,7 +522,12 @@ class Draft(Struct, eq=False):
                 assert_never(effect)
 
     def _ask_slot(self, order: AskSlot) -> None:
-        slot = slot_row(order, SlotFacts(self.held.tenant, self.state, self.policies.slots))
+        state = self.state
+        # Lanes decide on starts of one moment one after the other: the order is that of arrival.
+        asked_at = state.updated_at
+        if self._asked_at is not None and order.request is not None and not order.is_woken:
+            asked_at = min(self._asked_at, asked_at)
+        slot = slot_row(order, SlotFacts(self.held.tenant, state, self.policies.slots, asked_at))
         owed = self._obligations
         is_mine = self.held.owner_elsewhere is None and not slot.is_held_up
         if order.is_taken:
