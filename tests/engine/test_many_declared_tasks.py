@@ -38,7 +38,7 @@ async def test_who_hears_of_each_change_knows_what_another_reads(*, fails_unknow
     registry, drawn = Registry(), Random(1)
 
     @registry.task(name="t1", limits=TaskLimits(concurrency=3))
-    def _() -> None: ...
+    def limited() -> None: ...
 
     store = MemoryStore(MemoryDisk())
     await store.open("p", NOW)
