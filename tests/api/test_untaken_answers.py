@@ -7,7 +7,7 @@ import json
 import logging
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,7 @@ from tenuto.api.untaken_answers import MOST_KNOWN, UntakenAnswers
 from tenuto.model.errors import StoreUnavailable
 from tenuto.model.json import Object
 from tests.api.conftest import WAIT, Caller, Serve, until
-from tests.api.test_slow_requests import DRAIN_SECONDS, TAKING_SECONDS, WHOLE, Line
+from tests.api.test_slow_requests import DRAIN_SECONDS, TAKING_SECONDS, UPGRADE, WHOLE, Line
 from tests.kit.turns import turns
 
 pytestmark = pytest.mark.asyncio
@@ -132,7 +132,7 @@ async def test_a_stop_closes_who_has_not_taken_its_answer_before_the_drain_time_
 
 
 async def test_answers_beyond_the_bound_are_refused_for_that_tenant_alone() -> None:
-    untaken = UntakenAnswers(100)
+    untaken = UntakenAnswers(100, 10_000)
     with untaken.holding("tenant a", 1_000, is_change=False):
         with pytest.raises(Refusal) as refused, untaken.holding("tenant a", 1, is_change=False):
             pass
@@ -147,8 +147,36 @@ async def test_answers_beyond_the_bound_are_refused_for_that_tenant_alone() -> N
         assert len(untaken) == 1
 
 
+async def test_over_all_tenants_those_with_their_share_are_refused_and_then_everybody() -> None:
+    untaken = UntakenAnswers(100, 300)
+
+    def is_refused(who: str, size: int) -> bool:
+        try:
+            with untaken.holding(who, size, is_change=False):
+                return False
+        except Refusal as refused:
+            return (refused.status, refused.code) == (429, "TEN-4295")
+
+    with ExitStack() as held:
+        for number in range(3):
+            held.enter_context(untaken.holding(f"tenant {number}", 100, is_change=False))
+        # Four would have 75 each.
+        assert is_refused("tenant 3", 76)
+        assert not is_refused("tenant 3", 75)
+        assert is_refused("tenant 0", 1)
+        for number in range(1_000):
+            if is_refused(f"small {number}", 5):
+                break
+            held.enter_context(untaken.holding(f"small {number}", 5, is_change=False))
+        else:
+            pytest.fail("there is no bound over all")
+        assert number * 5 + 300 <= 600
+        held.pop_all().close()
+    assert not is_refused("tenant 0", 1_000)
+
+
 async def test_the_answer_to_a_change_has_more_room_and_does_not_say_that_nothing_changed() -> None:
-    untaken = UntakenAnswers(100)
+    untaken = UntakenAnswers(100, 10_000)
     with (
         untaken.holding("tenant a", 100, is_change=False),
         untaken.holding("tenant a", 100, is_change=True),
@@ -160,7 +188,7 @@ async def test_the_answer_to_a_change_has_more_room_and_does_not_say_that_nothin
 
 
 @asynccontextmanager
-async def unread(call: Caller, path: str) -> AsyncIterator[None]:
+async def unread(call: Caller, path: str) -> AsyncIterator[socket.socket]:
     """A client that asks, and reads nothing of the answer; entered once that is under way."""
     host, _, port = call.url.removeprefix("http://").partition(":")
     client = socket.socket()
@@ -169,7 +197,7 @@ async def unread(call: Caller, path: str) -> AsyncIterator[None]:
         await asyncio.to_thread(client.connect, (host, int(port)))
         client.sendall(f"GET {path} HTTP/1.1\r\nhost: {host}\r\n\r\n".encode())
         await until(is_under_way(call))
-        yield
+        yield client
 
 
 def is_under_way(call: Caller) -> Callable[[], Awaitable[bool]]:
@@ -218,8 +246,9 @@ async def test_a_read_whose_answer_has_no_room_is_refused_before_that_is_made_ag
         assert (await call.get("/workflows/large")).status == 200
         async with unread(call, "/api/v1/workflows/large"):
             monkeypatch.setattr(pipeline, "answer_body", counted)
-            for _ in range(5):
-                assert (await call.get("/workflows/large")).status == 429
+            for header in ({}, {"if-none-match": '"other"'}):
+                for _ in range(5):
+                    assert (await call.get("/workflows/large", **header)).status == 429
             assert made == 0
             known = await call.get("/workflows/large", **{"if-none-match": '"1"'})
             assert known.status == 304
@@ -254,7 +283,7 @@ async def test_reads_whose_answers_were_large_take_turns_and_are_made_where_they
 
 
 async def test_the_sizes_of_the_newest_large_answers_are_remembered() -> None:
-    untaken = UntakenAnswers(100)
+    untaken = UntakenAnswers(100, 10_000)
     for read in range(1, MOST_KNOWN + 2):
         untaken.know(read, 60)
     assert [untaken.was_large(read) for read in (0, 1, 2)] == [False, False, True]
@@ -275,6 +304,19 @@ async def test_who_takes_nothing_is_closed_by_the_service(serve: Serve) -> None:
             is_there = is_under_way(call)
             while await is_there():
                 pass
+
+
+async def test_an_answer_is_forgotten_with_its_connection_also_where_that_asks_for_a_socket(
+    serve: Serve,
+) -> None:
+    """It counted for good, so that its tenant was refused every large answer in the end."""
+    async with serve() as call, asyncio.timeout(120):
+        await call.app.deploy(LARGE)
+        async with unread(call, "/api/v1/workflows/large") as client:
+            client.sendall(UPGRADE)
+        is_there = is_under_way(call)
+        while await is_there():
+            pass
 
 
 async def test_a_stop_waits_for_nobody_who_reads_nothing_and_logs_no_error(
@@ -325,4 +367,5 @@ async def test_the_bounds_are_those_of_the_documentation() -> None:
     page = (Path(__file__).parents[2] / "docs" / "service.md").read_text(encoding="utf-8")
     config = ServiceConfig()
     assert f"{config.untaken_bytes // 1_000_000} MB of answers that are not taken" in page
+    assert f"more than {config.all_untaken_bytes // 1_000_000} MB" in page
     assert f"takes nothing of its answer for {config.taking_seconds:g} seconds" in page

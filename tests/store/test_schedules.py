@@ -95,6 +95,10 @@ async def test_lists_are_by_id_and_by_what_they_name(store: Store) -> None:
     assert await page("default", status="active") == rows
     assert await store.schedules.stored("default", 9) == 3
     assert await store.schedules.stored("default", 2) == 2
+    every = await store.schedules.page("default")
+    assert await store.schedules.ids("default", 9) == [each.id for each in every]
+    assert await store.schedules.ids("default", 2) == [each.id for each in every[:2]]
+    assert await store.schedules.ids("nobody", 9) == []
     keys = [ScheduleKey("default", "c"), ScheduleKey("other", "a"), ScheduleKey("other", "b")]
     found = await store.schedules.those(keys)
     assert {each.key for each in found} == set(keys[:2])
@@ -110,6 +114,14 @@ async def test_the_due_ones_are_found_the_longest_due_first(store: Store) -> Non
     assert (await store.schedules.due(moment(200), 9))[-1:] == rows[1:2]
     assert await store.schedules.numbers(moment(200), 9) == (3, 2)
     assert await store.schedules.numbers(moment(200), 2) == (2, 2)
+
+
+async def test_the_due_ones_behind_another_are_found(store: Store) -> None:
+    rows = [row("late", 100), row("a", 200), row("b", 200), row("c", 201)]
+    for each in rows:
+        await store.schedules.save(each)
+    assert await store.schedules.due(moment(201), 9, behind=rows[1]) == rows[2:]
+    assert await store.schedules.due(moment(200), 9, behind=rows[2]) == []
 
 
 async def test_processes_do_not_get_the_same_ones_at_once(place: Place) -> None:

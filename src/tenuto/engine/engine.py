@@ -37,7 +37,7 @@ from tenuto.engine.turns.requests import Answer, IndexAgain, Request, StartFacts
 from tenuto.engine.turns.turns import AfterTurn, Turns
 from tenuto.engine.upkeep.upkeep import Upkeep
 from tenuto.engine.usage import Usage
-from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
+from tenuto.model.errors import NotFound, ProcessStops, StoreUnavailable, TenutoError
 from tenuto.model.events import Event
 from tenuto.model.failure import Failure
 from tenuto.model.inputs import (
@@ -167,6 +167,7 @@ class Engine:
             process_id=lambda: self.process_id,
             granted=self.effects.granted,
             sent=self.effects.mail_sent,
+            quarantined=self.quarantine.stopped,
         )
         self.limits.has_work = self.admissions.hint
         self.queue_rules = RuleApplication(
@@ -319,7 +320,7 @@ class Engine:
         for executor in self.executors.values():
             await executor.close()
         await self.gate.close()
-        stopped = StoreUnavailable("the engine has stopped; what was accepted goes on later")
+        stopped = ProcessStops("the engine has stopped; what was accepted goes on later")
         await self.turns.loader.stop(stopped)
         self.quarantine.close()
         try:
@@ -535,6 +536,7 @@ class Engine:
         self.effects.timekeeper.unpark(instance_id)
         self.effects.mail_hint()
         self.turns.report(Request(instance_id, TakenOver()))
+        self.admissions.hint()
 
     def _loop_died(self, name: str, error: BaseException) -> None:
         self._fault = error
@@ -547,7 +549,7 @@ class Engine:
 
     def _refuse_when_closed(self) -> None:
         if not self._is_open or self._fault is not None:
-            raise StoreUnavailable(
+            raise (ProcessStops if self._was_open else StoreUnavailable)(
                 "the engine is not running",
                 advice="Use `async with Tenuto(...) as app:`, or call app.open() first.",
             )

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
+from functools import partial
 
 from msgspec import Struct
 
 from tenuto.core import InstanceState, Plan, blank, fold_all
-from tenuto.live.messages import Message, changes_status, messages_of, node_messages
+from tenuto.live.messages import (
+    Make,
+    Message,
+    bytes_read,
+    changes_status,
+    make_at_once,
+    messages_of,
+    node_messages,
+)
 from tenuto.model.errors import NotFound
 from tenuto.model.log import LogRow, from_row
 from tenuto.store.protocol import Parts
@@ -31,11 +40,19 @@ class Page(Struct, frozen=True, gc=False):
 class Replay:
     """Reads the log of one instance, from any entry on."""
 
-    def __init__(self, store: Parts, plan: Plan, instance_id: str, page: int = PAGE) -> None:
+    def __init__(
+        self,
+        store: Parts,
+        plan: Plan,
+        instance_id: str,
+        page: int = PAGE,
+        make: Make = make_at_once,
+    ) -> None:
         self._store = store
         self._plan = plan
         self._instance_id = instance_id
         self._page = page
+        self._make = make
         self._beginning = blank(instance_id)
         self._pages: OrderedDict[int, asyncio.Task[Page]] = OrderedDict()
 
@@ -60,13 +77,14 @@ class Replay:
     async def _read(self, after: int, state: InstanceState) -> Page:
         rows = await self._entries(after)
         through = rows[-1].seq
-        if state.version == after:
-            messages, state = messages_of(self._plan, state, rows)
-        elif changes_status(rows):
-            messages, state = messages_of(self._plan, await self._folded(state, after), rows)
+        if state.version == after or changes_status(rows):
+            state = await self._folded(state, after)
+            work = partial(messages_of, self._plan, state, rows)
+            messages, state = await self._make(bytes_read(state, rows), work)
         else:
             # None of these messages shows the context: the state before need not be read.
-            messages = node_messages(self._instance_id, rows)
+            of_nodes = partial(node_messages, self._instance_id, rows)
+            messages = await self._make(bytes_read(state, rows), of_nodes)
         return Page(messages, through, state)
 
     async def _folded(self, state: InstanceState, through: int) -> InstanceState:

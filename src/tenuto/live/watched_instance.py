@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
+from functools import partial
 
 from tenuto.core import InstanceState, Plan
-from tenuto.live.messages import messages_of
+from tenuto.live.messages import Make, bytes_read, make_at_once, messages_of
 from tenuto.live.replay import Replay
 from tenuto.live.window import Window
 from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
@@ -31,13 +32,15 @@ class WatchedInstance:
         clock: Clock,
         plan: Plan,
         state: InstanceState,
+        *,
         retry_seconds: float = OUTAGE_RETRY_SECONDS,
+        make: Make = make_at_once,
     ) -> None:
         """`retry_seconds`: until a read is repeated that failed since the store was away."""
         self.state = state
         """As of the last entry in the window."""
         self.window = Window(state.version)
-        self.replay = Replay(store, plan, state.id)
+        self.replay = Replay(store, plan, state.id, make=make)
         self.error: TenutoError | None = None
         """Why it cannot be followed any further."""
         self.is_closed = False
@@ -45,6 +48,7 @@ class WatchedInstance:
         self._clock = clock
         self._retry_seconds = retry_seconds
         self._plan = plan
+        self._make = make
         self._newest = state.version
         self._at_hand: list[LogRow] = []
         """Rows that this process has just written, which need not be read."""
@@ -101,7 +105,9 @@ class WatchedInstance:
                 # It was erased; or this read saw less than the one that hinted at it.
                 self._newest = self.window.end
                 return
-            messages, self.state = messages_of(self._plan, self.state, rows)
+            messages, self.state = await self._make(
+                bytes_read(self.state, rows), partial(messages_of, self._plan, self.state, rows)
+            )
             self.window.push(messages, rows[-1].seq)
             self._notify()
 

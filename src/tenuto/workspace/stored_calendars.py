@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from functools import partial
+from operator import attrgetter
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -31,7 +32,7 @@ from tenuto.model.working_time import WorkingDuration
 from tenuto.store.parts.calendars import CalendarRow
 from tenuto.store.protocol import Parts
 from tenuto.workspace.calendar_uses import calendar_uses
-from tenuto.workspace.cursors import read_cursor, write_cursor
+from tenuto.workspace.portions import page_by_name, size_of_parts
 from tenuto.workspace.schedule_values import (
     CalendarDay,
     CalendarUses,
@@ -62,15 +63,16 @@ class StoredCalendars:
         return await self._shown(await self._row(id, version))
 
     async def page(self, *, limit: int = 100, cursor: str | None = None) -> Page[SavedCalendar]:
-        """A page of calendars, ordered by id."""
+        """A page of calendars, ordered by id; long lists of dates end it before its limit."""
         within(limit, "limit", 1, MOST_ITEMS)
-        after = read_cursor(cursor, str) or ""
-        rows = await self._seen.calendars.page(self._tenant, after=after, limit=limit + 1)
-        shown = rows[:limit]
-        return Page(
-            items=[await self._shown(row) for row in shown],
-            next_cursor=write_cursor(shown[-1].id) if len(rows) > limit else None,
+
+        async def read(after: str, count: int) -> Sequence[CalendarRow]:
+            return await self._seen.calendars.page(self._tenant, after=after, limit=count)
+
+        rows, next_cursor = await page_by_name(
+            limit, cursor, read, name=attrgetter("id"), size=lambda row: size_of_parts(row.document)
         )
+        return Page(items=[await self._shown(row) for row in rows], next_cursor=next_cursor)
 
     async def uses(self, id: str) -> CalendarUses:
         """The schedules, calendars and workflows that name a calendar; NotFound."""
@@ -80,8 +82,7 @@ class StoredCalendars:
 
     async def days(self, id: str, first: date, last: date) -> list[CalendarDay]:
         """The days from `first` to `last`, both included, each with its hours; NotFound."""
-        await self._row(id)
-        working = await self._working(id)
+        working = await self.working(await self._row(id))
         # Ten years of days with many hours are megabytes.
         work = partial(_days, working, first, last)
         return await self._source.plans.values.aside(work, tenant=self._tenant)
@@ -106,7 +107,7 @@ class StoredCalendars:
         if _least(length) > _LONGEST:
             # Centuries of a calendar would be counted only to name the end.
             raise _too_long("duration", "it lasts more than ten years")
-        working = await self._working(id)
+        working = await self.working(row)
         # Where each year has to be looked at, two hundred of them take a tenth of a second.
         at = await self._source.plans.values.aside(
             partial(add, working, start, length), tenant=self._tenant
@@ -126,7 +127,7 @@ class StoredCalendars:
             )
             raise InvalidInput("there is nothing between these moments", [problem])
         row = await self._row(id)
-        return await self._span(await self._working(id), row.version, start, end, "to")
+        return await self._span(await self.working(row), row.version, start, end, "to")
 
     async def known(self) -> Mapping[str, WorkingCalendar]:
         """The working time of each calendar, by id."""
@@ -144,18 +145,27 @@ class StoredCalendars:
         work = partial(_span, working, version, start, end)
         return await self._source.plans.values.aside(work, tenant=self._tenant)
 
-    async def _working(self, id: str) -> WorkingCalendar:
-        known = await self.known()
-        try:
-            return known[id]
-        except KeyError:
+    async def working(self, row: CalendarRow) -> WorkingCalendar:
+        """The working time of a calendar, of which only those that it extends are read."""
+        rows = {row.id: row}
+        known = Resolved(rows, self._source.clock.now().year)
+        while (parent := known.chain(row.id)[-1]) not in rows:
+            found = await self._seen.calendars.get(self._tenant, parent)
+            if found is None:
+                break
+            rows = {**rows, parent: found}
+            known = known.with_rows(rows)
+        work, tenant = partial(known.get, row.id), self._tenant
+        working = await self._source.plans.values.read(known.cost(row.id), work, tenant=tenant)
+        if working is None:
             problem = Problem(
                 code="TEN-2712",
                 path="$",
-                message=f"the calendar {id} cannot be read, or one that it extends is gone",
+                message=f"the calendar {row.id} cannot be read, or one that it extends is gone",
                 advice="Save it again.",
             )
-            raise InvalidInput(f"the calendar {id} has no working time", [problem]) from None
+            raise InvalidInput(f"the calendar {row.id} has no working time", [problem])
+        return working
 
     async def _row(self, id: str, version: int | None = None) -> CalendarRow:
         newest = await self._seen.calendars.get(self._tenant, id)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import threading
 import warnings
 from collections.abc import Callable, Collection
+from functools import partial, wraps
 from typing import Any
 
 import holidays
@@ -17,7 +19,7 @@ from tenuto.calendars import Calendar, is_working
 from tenuto.calendars.calendar import HolidayRule
 from tenuto.calendars.public_holidays import holidays_of
 from tenuto.engine.definitions import calendar_values
-from tenuto.engine.definitions.calendar_values import calendar_of
+from tenuto.engine.definitions.calendar_values import Resolved, calendar_of
 from tenuto.engine.definitions.calendars import Calendars as EngineCalendars
 from tenuto.engine.definitions.large_documents import LARGE, LargeDocuments
 from tenuto.engine.settings import Settings
@@ -165,6 +167,32 @@ def test_a_change_reads_no_calendar_from_the_store_but_what_others_changed(
         assert set(documents) == {"office-3"}
 
 
+def test_a_change_reads_none_of_those_that_were_removed_before_the_process_began(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A tenant may have made and removed any number, and the next heartbeat would wait for each."""
+    documents: list[str] = []
+    newest = StoredCalendars.newest
+
+    @wraps(newest)
+    async def noted(self: StoredCalendars, tenant: str, id: str) -> CalendarRow | None:
+        documents.append(id)
+        return await newest(self, tenant, id)
+
+    with Clockwork() as world:
+        save(world, office(id="office-3"))
+        for id in ("a", "b"):
+            save(world, office(id=id))
+            world.engine.lives.ask(partial(_removed, id))
+        world.down_for(minutes=1)
+        monkeypatch.setattr(StoredCalendars, "newest", noted)
+        world.ask(_changed_elsewhere)
+        assert {*documents} == {"office-3"}
+        save(world, office(id="a"))
+        known = world.ask(lambda app: app.engine.calendars.resolved("default"))
+        assert {*known} == {"a", "office-3"}
+
+
 def test_decisions_have_the_newest_version_at_hand() -> None:
     with Clockwork() as world:
         save(world, office())
@@ -268,6 +296,26 @@ def test_calendars_that_did_not_change_are_not_read_again(monkeypatch: pytest.Mo
         assert read == ["office", "other-1"], "only those that a new one extends"
 
 
+def test_a_change_is_taken_over_while_a_thread_reads_calendars() -> None:
+    """Threads read and resolve calendars of the value that the loop makes the next one of."""
+    rows = {id: _row(office(id=id)) for id in ("a", "b", "c", "d")}
+    before = Resolved(rows, 2026)
+    unread = iter(rows)
+
+    class ReadMeanwhile(dict[str, CalendarRow]):
+        def get(self, id: str, *given: Any) -> Any:  # noqa: ANN401
+            other = next(unread, None)
+            if other is not None:
+                thread = threading.Thread(target=before.__getitem__, args=(other,))
+                thread.start()
+                thread.join()
+            return super().get(id, *given)
+
+    assert is_working(before[next(unread)], at("10:00"))
+    after = before.with_rows(ReadMeanwhile(rows))
+    assert is_working(after["d"], at("10:00"))
+
+
 def test_holidays_of_a_country_are_asked_for_once() -> None:
     rules = [{"country": country} for country in ("DE", "FR")]
     with Clockwork() as world:
@@ -277,6 +325,17 @@ def test_holidays_of_a_country_are_asked_for_once() -> None:
             save(world, {"id": f"heir-{number}", "extends": "office"})
         save(world, office(holidays=rules, name="Changed"))
         assert holidays_of.cache_info().misses == 2
+
+
+def _row(document: dict[str, Any]) -> CalendarRow:
+    return CalendarRow(
+        tenant="default",
+        id=document["id"],
+        version=1,
+        document=msgspec.json.encode(document),
+        created_at=at("00:00"),
+        created_by=None,
+    )
 
 
 async def _usage(app: Any) -> Any:  # noqa: ANN401
@@ -291,6 +350,10 @@ async def _changed_elsewhere(app: Any) -> bool:  # noqa: ANN401
     assert await store.calendars.put(replace(row, version=row.version + 1, document=other))
     await app.engine.calendars.look()
     return True
+
+
+async def _removed(id: str, app: Any) -> None:  # noqa: ANN401
+    await app.engine.calendars.remove("default", id, by="ada")
 
 
 async def _known(app: Any) -> Any:  # noqa: ANN401
@@ -374,3 +437,25 @@ def test_a_calendar_that_skips_all_times_from_now_on_is_an_error_that_heals() ->
         assert row.next_tick == at("10:00", day=2)
         world.skip(days=1)
         assert minutes(world.ticks("started")) == [600, 1_440 + 600]
+
+
+def test_of_many_calendars_those_are_read_that_a_question_is_about(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each question about working time read all calendars of the tenant: 20 MB, at its quota."""
+    with Clockwork() as world:
+        for id in ("base", *(f"other-{number}" for number in range(20))):
+            save(world, office(id=id))
+        save(world, {"id": "middle", "extends": "base"})
+        save(world, {"id": "leaf", "extends": "middle"})
+        read = list[str]()
+
+        def noted(row: CalendarRow) -> Calendar:
+            read.append(row.id)
+            return calendar_of(row)
+
+        monkeypatch.setattr(calendar_values, "calendar_of", noted)
+        monkeypatch.setattr(StoredCalendars, "page", None)
+        span = world.ask(lambda app: app.calendars.add("leaf", at("10:00"), "PT1H"))
+        assert span.working_time == "PT1H"
+        assert sorted(read) == ["base", "leaf", "middle"]

@@ -522,12 +522,10 @@ class Draft(Struct, eq=False):
                 assert_never(effect)
 
     def _ask_slot(self, order: AskSlot) -> None:
-        state = self.state
-        # Lanes decide on starts of one moment one after the other: the order is that of arrival.
-        asked_at = state.updated_at
-        if self._asked_at is not None and order.request is not None and not order.is_woken:
-            asked_at = min(self._asked_at, asked_at)
-        slot = slot_row(order, SlotFacts(self.held.tenant, state, self.policies.slots, asked_at))
+        facts = SlotFacts(
+            self.held.tenant, self.state, self.policies.slots, self._asked_at_of(order)
+        )
+        slot = slot_row(order, facts)
         owed = self._obligations
         is_mine = self.held.owner_elsewhere is None and not slot.is_held_up
         if order.is_taken:
@@ -540,6 +538,19 @@ class Draft(Struct, eq=False):
             full = "" if self.free is None else self.free.full_for(slot)
             owed.ask_slot(replace(slot, blocked_on=full) if full else slot)
             self.follow_ups.append(order)
+
+    def _asked_at_of(self, order: AskSlot) -> datetime:
+        """When a slot was asked for: its place in the queue.
+
+        Lanes decide on starts of one moment one after the other: these are ordered by when they
+        arrived. The time of a debounced one is counted from its turn on: while turns take longer
+        than its period, each of a burst would begin by itself.
+        """
+        at = self.state.updated_at
+        request = order.request
+        if self._asked_at is None or request is None or request.debounce is not None:
+            return at
+        return at if order.is_taken or order.is_woken else min(self._asked_at, at)
 
     def policies_for(self, input: Started) -> Policies:
         """The policies of a decision: a start for whose slot there is room takes it at once."""

@@ -8,6 +8,7 @@ give back is taken back by the next pass; a crash between the two leaves rows th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from functools import partial
 
@@ -18,6 +19,7 @@ from tenuto.model.slots import ConcurrencyConfig, QueueConfig, QueueOrder
 from tenuto.store.cold.part import ColdPart
 from tenuto.store.cold.port import Ask, Parameters, Script, Value
 from tenuto.store.cold.rows import columns_of, records_of
+from tenuto.store.errors import DataRefused
 from tenuto.store.marks import for_tenants, writes
 from tenuto.store.parts.admission import MOST_COUNTED, Pass, rank_slots
 from tenuto.store.parts.slot_rows import (
@@ -27,6 +29,7 @@ from tenuto.store.parts.slot_rows import (
     Admission,
     ConcurrencyRow,
     PaceState,
+    QueuePlace,
     QueueRuleRow,
     Slot,
     SlotsMark,
@@ -63,6 +66,36 @@ class Slots(ColdPart):
         made = partial(Pass, now, most, process_id=process_id, keeps_slots=keeps_slots)
         return await self._port.transaction(lambda: made().script(), is_pass=True)
 
+    @writes
+    async def admit_apart(
+        self, now: datetime, *, process_id: str | None = None, keeps_slots: bool = False
+    ) -> Slot | None:
+        """Passes that look at fewer rows each time, where the store refuses what `admit` writes.
+
+        None as soon as one of them is made; else the row whose pass alone is refused. DataRefused
+        where a pass that looks at no row is refused too.
+        """
+        looked_at: list[Slot] = []
+
+        def script(most: int, *, grants: bool) -> Script[Admission]:
+            nonlocal looked_at
+            made = Pass(now, most, process_id=process_id, keeps_slots=keeps_slots, grants=grants)
+            looked_at = made.looked_at
+            return made.script()
+
+        most = MOST_EXAMINED
+        while most := most // 2:
+            with suppress(DataRefused):
+                await self._port.transaction(partial(script, most, grants=True), is_pass=True)
+                if looked_at:
+                    return None
+                break
+        found = looked_at
+        await self._port.transaction(partial(script, 1, grants=False), is_pass=True)
+        if not found:
+            raise DataRefused("it is no row that a pass looks at")
+        return found[0]
+
     @for_tenants
     async def of(self, tenant: str, instance_id: str) -> list[Slot]:
         """The slots that an instance and its steps hold or wait for."""
@@ -74,7 +107,7 @@ class Slots(ColdPart):
     ) -> list[Slot]:
         """The rows of a tenant that wait, in their order: instances, and steps with a mutex."""
         which: dict[str, Value] = {
-            **_behind(tenant, after),
+            **_behind(tenant, None if after is None else after.queue_place),
             "node": "" if after is None else after.node,
             "iteration": "" if after is None else after.iteration,
             "limit": limit,
@@ -87,7 +120,7 @@ class Slots(ColdPart):
         tenant: str,
         *,
         definition_id: str | None = None,
-        after: Slot | None = None,
+        after: QueuePlace | None = None,
         limit: int = 100,
     ) -> list[Slot]:
         """The instances of a tenant that wait, in their order."""
@@ -100,7 +133,7 @@ class Slots(ColdPart):
         tenant: str,
         definition_id: str,
         *,
-        after: Slot | None = None,
+        after: QueuePlace | None = None,
         limit: int = 100,
         most: int = MOST_NUMBERED,
     ) -> dict[str, int]:
@@ -120,7 +153,7 @@ class Slots(ColdPart):
     @for_tenants
     async def place_in_queue(self, slot: Slot, *, most: int = MOST_NUMBERED) -> int | None:
         """The place of an instance among all of its tenant that wait; None: behind so many."""
-        which: dict[str, Value] = {**_behind(slot.tenant, slot), "most": most}
+        which: dict[str, Value] = {**_behind(slot.tenant, slot.queue_place), "most": most}
         [(before,)] = await self._port.rows("place_in_queue", which)
         return None if before >= most else before + 1
 
@@ -339,14 +372,9 @@ class Slots(ColdPart):
         return await self._port.transaction(script)
 
 
-def _behind(tenant: str, after: Slot | None) -> dict[str, Value]:
+def _behind(tenant: str, after: QueuePlace | None) -> dict[str, Value]:
     """Where a page of the queue of a tenant begins."""
-    return {
-        "tenant": tenant,
-        "rank_class": -1 if after is None else after.rank_class,
-        "rank": LOWEST if after is None else after.rank,
-        "instance_id": "" if after is None else after.instance_id,
-    }
+    return {"tenant": tenant, **(after or QueuePlace(-1, LOWEST, ""))._asdict()}
 
 
 def _order(queue: QueueConfig) -> tuple[QueueOrder, int]:

@@ -3710,7 +3710,9 @@ GROUP BY 1, 2, 3, 4;
 -- Claim schedules that have something to do and that no process holds, by the clock of the server.
 WITH free AS MATERIALIZED (
     SELECT tenant, id FROM tenuto.schedules
-    WHERE next_at <= :now::bigint AND held_until <= tenuto.clock_ms()
+    WHERE
+        next_at <= :now::bigint AND held_until <= tenuto.clock_ms()
+        AND (next_at, tenant, id) > (:after::bigint, :tenant, :id)
     ORDER BY next_at LIMIT :limit::bigint
     FOR UPDATE SKIP LOCKED
 )

@@ -2224,7 +2224,10 @@ GROUP BY 1, 2, 3;
 -- name: due_schedules
 -- Those that have something to do: there is one process, for which nothing has to be claimed.
 SELECT {schedule_columns} FROM schedules
-WHERE next_at <= :now AND :claim > 0 ORDER BY next_at, tenant, id LIMIT :limit;
+WHERE
+    next_at <= :now AND :claim > 0
+    AND (next_at, tenant, id) > (:after, :tenant, :id)
+ORDER BY next_at, tenant, id LIMIT :limit;
 
 -- name: those_schedules
 -- Some schedules.
