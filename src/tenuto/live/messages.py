@@ -6,7 +6,7 @@ messages, in whatever pages and from whichever entry on it is read.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, Literal, TypeAlias
 
 import msgspec
@@ -70,6 +70,17 @@ class _Payload(Struct, gc=False):
 
 
 _decode = msgspec.json.Decoder(_Payload).decode
+
+
+def parts_of(rows: Sequence[LogRow]) -> Iterator[Sequence[LogRow]]:
+    """A part of a log in parts that end with a change of status, which may take a millisecond."""
+    first = 0
+    for number, row in enumerate(rows, 1):
+        if row.event_type == _STATUS_CHANGED:
+            yield rows[first:number]
+            first = number
+    if first < len(rows):
+        yield rows[first:]
 
 
 def messages_of(
