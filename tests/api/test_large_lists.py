@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_origin
 
 import pytest
 
+from tenuto.api.operation import API
+from tenuto.api.paging import Page
+from tenuto.api.registry import OPERATIONS
 from tenuto.workspace import portions
 from tests.api.conftest import DOUBLE, Caller, Serve
 
@@ -23,6 +26,18 @@ ECHO: dict[str, Any] = {
 }
 FAIL = {**ECHO, "id": "fail", "steps": [{"stepId": "r", "type": "TASK", "taskId": "refuse"}]}
 
+RECORDS: dict[str, dict[str, Any]] = {
+    "/calendars": {"timezone": "UTC", "week": {"mon": ["09:00-17:00"]}, "name": LARGE},
+    "/data-sources": {"kind": "sqlite", "file": "x.db"},
+    "/data-queries": {"dataSourceId": "r00", "sql": f"SELECT 1 -- {LARGE}"},
+    "/schedules": {
+        "cron": "0 0 1 1 *",
+        "input": {"text": LARGE},
+        "target": {"workflowId": "echo"},
+    },
+}
+"""Documents that a tenant saves, as large as an input."""
+
 
 async def fill(call: Caller) -> None:
     for flow in (ECHO, FAIL):
@@ -36,6 +51,11 @@ async def fill(call: Caller) -> None:
         await call("PUT", "/workflows/versions", version)
         declared = {"id": f"t{number:02}", "kind": "pull", "inputSchema": {"description": LARGE}}
         assert (await call.post("/tasks", declared)).status == 201
+        for path, record in RECORDS.items():
+            reply = await call.post(path, {"id": f"r{number:02}", **record})
+            assert reply.status == 201, reply.text
+        action = {"action": "cancel", "filter": {"correlationId": "none"}, "reason": LARGE}
+        assert (await call.post("/instances/bulk", action)).status == 202
 
 
 LISTS = {
@@ -49,7 +69,45 @@ LISTS = {
     "/workflows?include=definition": (COUNT + 3, "id"),
     "/workflows/versions/versions?": (COUNT, "version"),
     "/tasks?": (COUNT + 2, "id"),
+    "/schedules?": (COUNT, "id"),
+    "/schedules?workflowId=echo": (COUNT, "id"),
+    "/calendars?": (COUNT, "id"),
+    "/data-queries?": (COUNT, "id"),
+    "/instances/bulk?": (COUNT, "id"),
 }
+
+
+OTHERS = {
+    "get_history": "below, in both orders",
+    **dict.fromkeys(("list_webhooks", "list_subscriptions"), "at most 100, each of 64,000 bytes"),
+    "list_queue_rules": "at most 100, with texts of up to 1,000 characters",
+    **dict.fromkeys(("get_logs", "get_step_logs"), "64,000 bytes of an attempt are kept"),
+    **dict.fromkeys(
+        ("list_data_sources", "list_secrets", "list_workers", "list_audit"),
+        "rows of up to 100,000 bytes; by bytes, as the others",
+    ),
+    **dict.fromkeys(
+        ("list_webhook_deliveries", "list_subscription_deliveries", "list_queue"), "ids and moments"
+    ),
+    **dict.fromkeys(("list_keys", "list_ticks"), "names, scopes and reasons"),
+}
+"""Lists that are looked at elsewhere, or whose rows no tenant can make large."""
+
+
+async def test_every_list_is_known_here() -> None:
+    paths = {each.partition("?")[0] for each in LISTS} - {"/workflows/versions/versions"}
+    listed = {
+        each.name
+        for each in OPERATIONS
+        if each.method == "GET" and get_origin(each.response) is Page
+    }
+    here = {
+        each.name
+        for each in OPERATIONS
+        if each.method == "GET" and each.path.removeprefix(API) in paths
+    }
+    assert listed == here | {"list_versions"} | OTHERS.keys()
+    assert not here & OTHERS.keys()
 
 
 async def test_every_list_ends_a_page_by_bytes_and_goes_on(

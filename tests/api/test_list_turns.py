@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from tenuto.api.list_turns import ListTurns
-from tenuto.model.errors import StoreUnavailable
+from tenuto.model.errors import ProcessStops
 from tests.api.conftest import Serve
 
 pytestmark = pytest.mark.asyncio
@@ -61,9 +61,9 @@ async def test_lists_that_wait_are_refused_when_the_service_stops() -> None:
     waiting[1].cancel()  # in the moment in which it was refused
     found = await asyncio.gather(*waiting, turns.enter("a"), return_exceptions=True)
     assert [type(each) for each in found] == [
-        StoreUnavailable,
+        ProcessStops,
         asyncio.CancelledError,
-        StoreUnavailable,
+        ProcessStops,
     ]
     turns.leave("a")
     assert len(turns) == 0

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families as families
 
-from tenuto import Context, Tenuto
+from tenuto import Context, Settings, Tenuto
 from tenuto.engine.meters import Histogram
 from tenuto.metrics.metrics import LOOK_EVERY, Metrics
 from tenuto.metrics.names import MOST_NAMES, MOST_TENANTS, Named, Names
+from tenuto.model.durations import parse_moment
 from tenuto.tasks.registry import Registry
 from tests.api.conftest import DOUBLE, REFUSE, WAIT, Caller, Serve, served
 
@@ -205,6 +207,44 @@ async def test_limits_and_times_of_instances_are_measured() -> None:
         assert "tenuto_limit_wait_seconds" in found
         for name in ("workflow_step_queue_time_seconds", "workflow_step_execution_time_seconds"):
             assert value(found[name], workflow="double") == 1
+
+
+async def test_the_time_of_a_step_leaves_out_what_it_was_queued() -> None:
+    registry = Registry()
+    running, may_end = asyncio.Event(), asyncio.Event()
+
+    @registry.task
+    async def work(ctx: Context) -> None:
+        running.set()
+        await may_end.wait()
+
+    step = {"stepId": "a", "type": "TASK", "taskId": "work"}
+    async with served(app=Tenuto(tasks=registry, settings=Settings(attempts=1))) as call:
+        assert (await call.post("/workflows", {"id": "w", "steps": [step]})).status == 201
+        first = (await call.start("w", None))["instanceId"]
+        await running.wait()
+        second = (await call.start("w", None))["instanceId"]
+        queued = call.app.engine.clock.now()
+        for _ in range(20):
+            await call.get("/health")
+        begun = call.app.engine.clock.now()
+        may_end.set()
+        steps = []
+        for id in (first, second):
+            await call.app.engine.final_state(id)
+            steps.append((await call.get(f"/instances/{id}")).json["state"]["steps"]["a"])
+        found = await read(call)
+    held = (begun - queued) / timedelta(milliseconds=1)
+    assert held > 2
+    ran, waited = steps
+    assert ran["executionTime"] >= held - 2
+    assert waited["queueTime"] >= held - 2
+    after = (parse_moment(waited["completedAt"]) - begun) / timedelta(milliseconds=1)
+    assert waited["executionTime"] <= after + 2
+    for name, shown in (("queue", "queueTime"), ("execution", "executionTime")):
+        family = found[f"workflow_step_{name}_time_seconds"]
+        [total] = [each.value for each in family.samples if each.name.endswith("_sum")]
+        assert abs(total * 1_000 - sum(each[shown] for each in steps)) <= 4
 
 
 OWN_LIMITS: dict[str, Any] = {

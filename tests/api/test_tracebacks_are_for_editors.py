@@ -7,7 +7,7 @@ import json
 import msgspec
 import pytest
 
-from tenuto import Context, Tenuto
+from tenuto import Context, Settings, Tenuto
 from tenuto.access.keys import Keys, KeyWish
 from tenuto.access.principal import Principal
 from tenuto.access.roles import Role
@@ -17,7 +17,9 @@ from tenuto.live.messages import node_messages
 from tenuto.model.json import Object
 from tenuto.ports import SystemIds
 from tenuto.tasks.registry import Registry
-from tests.api.conftest import WAIT, Caller, served
+from tests.api.conftest import WAIT, Caller, served, until
+from tests.api.push_service import push_service
+from tests.api.test_live import heard_until, socket_of
 
 FLOW: Object = {
     "id": "broken",
@@ -87,6 +89,34 @@ async def test_who_may_edit_definitions_sees_tracebacks_and_nobody_else_does() -
         for said in (live, sent):
             assert any(b"it fell" in each for each in said)
             assert not any(SECRET.encode() in each for each in said)
+
+
+@pytest.mark.asyncio
+async def test_no_socket_stream_or_webhook_tells_a_traceback() -> None:
+    """Not even an admin's: those who listen there are not asked again who they are."""
+    app = Tenuto(tasks=tasks(), settings=Settings(private_webhooks=True))
+    async with push_service() as heard, served(app=app) as call:
+
+        async def has_heard() -> bool:
+            await call.get("/health")
+            return any(b"workflow.failed" in body for _, body in heard.raw)
+
+        await call.post("/webhooks", {"url": heard.url, "patterns": ["workflow.**"]})
+        await call.app.deploy(FLOW)
+        id = (await call.app.start("broken")).id
+        async with socket_of(call) as socket:
+            await socket.send_json({"event": "workflow_run_join", "runId": id})
+            told = json.dumps(await heard_until(socket, "FAILED"))
+        url = f"{call.url}/api/v1/instances/{id}/stream?untilEnd=true"
+        async with call.session.get(url) as stream:
+            streamed = await stream.text()
+        await until(has_heard)
+        sent = b"".join(body for _, body in heard.raw).decode()
+        history = (await call.get(f"/instances/{id}/history")).text
+    assert SECRET in history, "there is one"
+    for said in (told, streamed, sent):
+        assert "it fell" in said
+        assert SECRET not in said
 
 
 @pytest.mark.asyncio

@@ -7,7 +7,7 @@ import json
 import logging
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -132,7 +132,7 @@ async def test_a_stop_closes_who_has_not_taken_its_answer_before_the_drain_time_
 
 
 async def test_answers_beyond_the_bound_are_refused_for_that_tenant_alone() -> None:
-    untaken = UntakenAnswers(100)
+    untaken = UntakenAnswers(100, 10_000)
     with untaken.holding("tenant a", 1_000, is_change=False):
         with pytest.raises(Refusal) as refused, untaken.holding("tenant a", 1, is_change=False):
             pass
@@ -147,8 +147,36 @@ async def test_answers_beyond_the_bound_are_refused_for_that_tenant_alone() -> N
         assert len(untaken) == 1
 
 
+async def test_over_all_tenants_those_with_their_share_are_refused_and_then_everybody() -> None:
+    untaken = UntakenAnswers(100, 300)
+
+    def is_refused(who: str, size: int) -> bool:
+        try:
+            with untaken.holding(who, size, is_change=False):
+                return False
+        except Refusal as refused:
+            return (refused.status, refused.code) == (429, "TEN-4295")
+
+    with ExitStack() as held:
+        for number in range(3):
+            held.enter_context(untaken.holding(f"tenant {number}", 100, is_change=False))
+        # Four would have 75 each.
+        assert is_refused("tenant 3", 76)
+        assert not is_refused("tenant 3", 75)
+        assert is_refused("tenant 0", 1)
+        for number in range(1_000):
+            if is_refused(f"small {number}", 5):
+                break
+            held.enter_context(untaken.holding(f"small {number}", 5, is_change=False))
+        else:
+            pytest.fail("there is no bound over all")
+        assert number * 5 + 300 <= 600
+        held.pop_all().close()
+    assert not is_refused("tenant 0", 1_000)
+
+
 async def test_the_answer_to_a_change_has_more_room_and_does_not_say_that_nothing_changed() -> None:
-    untaken = UntakenAnswers(100)
+    untaken = UntakenAnswers(100, 10_000)
     with (
         untaken.holding("tenant a", 100, is_change=False),
         untaken.holding("tenant a", 100, is_change=True),
@@ -254,7 +282,7 @@ async def test_reads_whose_answers_were_large_take_turns_and_are_made_where_they
 
 
 async def test_the_sizes_of_the_newest_large_answers_are_remembered() -> None:
-    untaken = UntakenAnswers(100)
+    untaken = UntakenAnswers(100, 10_000)
     for read in range(1, MOST_KNOWN + 2):
         untaken.know(read, 60)
     assert [untaken.was_large(read) for read in (0, 1, 2)] == [False, False, True]
@@ -325,4 +353,5 @@ async def test_the_bounds_are_those_of_the_documentation() -> None:
     page = (Path(__file__).parents[2] / "docs" / "service.md").read_text(encoding="utf-8")
     config = ServiceConfig()
     assert f"{config.untaken_bytes // 1_000_000} MB of answers that are not taken" in page
+    assert f"more than {config.all_untaken_bytes // 1_000_000} MB" in page
     assert f"takes nothing of its answer for {config.taking_seconds:g} seconds" in page

@@ -10,8 +10,9 @@ import pytest
 from tests.architecture.source_tree import SOURCE, Finding, dotted, findings, modules
 
 SERVING = (
-    *("access", "api", "calendars", "core", "definition", "egress", "engine", "events"),
-    *("executions", "expr", "live", "metrics", "schedules", "store/cold", "store/parts"),
+    *("access", "api", "built_in", "calendars", "core", "definition", "egress", "engine", "events"),
+    *("executions", "expr", "live", "logs", "metrics", "model", "schedules", "store/cold"),
+    *("store/parts", "targets", "tracing"),
 )
 OF_THE_OPERATOR = frozenset(
     {"built_files.py", "memory.py", "note_files.py", "watchdog.py", "watchdog_process.py"}

@@ -19,6 +19,7 @@ CHECKS = (
     limits.nothing_runs_without_a_slot,
     limits.one_step_has_a_mutex,
     limits.mutexes_come_in_order,
+    limits.slots_come_in_order,
     limits.slots_are_counted,
     limits.what_waits_waits_for_a_full_limit,
 )
@@ -162,6 +163,12 @@ def test_what_runs_without_a_slot_is_seen() -> None:
     log.slot("a", "asked")
     log.row("a", "NODE_DISPATCHED", {}, node="n")
     assert log.broken() == {"I31"}, "it asked, and did not wait"
+    log = Log()
+    log.row("a", "NODE_DISPATCHED", {}, node="n")
+    log.slot("a", "asked")
+    log.slot("a", "held")
+    log.row("a", "NODE_DISPATCHED", {}, node="n")
+    assert log.broken() == set(), "no limit counted it when it began"
 
 
 @pytest.mark.parametrize("end", ["NODE_COMPLETED", "NODE_FAILED", "NODE_CANCELLED", "end"])
@@ -192,6 +199,28 @@ def test_a_mutex_out_of_order_is_seen() -> None:
     log.mutex("b", "MUTEX_REQUESTED")
     log.ended("a", "CANCELLED")
     log.mutex("b", "MUTEX_GRANTED")
+    assert log.broken() == set(), "it gave up"
+
+
+@pytest.mark.parametrize(
+    ("other", "found"),
+    [({}, {"I34"}), ({"user": "ann"}, set()), ({"key": "l"}, set()), ({"limit": 2}, set())],
+)
+def test_a_slot_out_of_order_is_seen(other: Fields, found: set[str]) -> None:
+    """Of those that count for the same limits, of which one may begin at once."""
+    slot: Fields = {"key": "k", "limit": 1}
+    log = Log()
+    log.slot("a", "asked", **slot | other)
+    log.slot("b", "asked", **slot)
+    log.slot("b", "held", **slot)
+    log.ended("b")
+    log.slot("a", "held", **slot | other)
+    assert log.broken() == found
+    log = Log()
+    log.slot("a", "asked", **slot)
+    log.slot("b", "asked", **slot)
+    log.ended("a", "CANCELLED")
+    log.slot("b", "held", **slot)
     assert log.broken() == set(), "it gave up"
 
 

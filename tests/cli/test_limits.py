@@ -14,6 +14,7 @@ HELD: Object = {
     "steps": [{"stepId": "go", "type": "EVENT_WAIT", "eventPattern": "go.on"}],
     "options": {"concurrency": {"limit": 100, "holdWhileWaiting": True}},
 }
+OWN: Object = {"limit": 100, "holdWhileWaiting": True}
 LIMITS: Object = {"workflowTypeLimits": {"held": 1}, "queue": {"bound": 50}}
 
 
@@ -169,6 +170,53 @@ def test_a_dry_run_names_what_would_begin_and_limits_below_what_runs(
     assert warning["path"] == "$.workflowTypeLimits.held"
     assert lowered["preview"]["admitted"] == 0
     assert terminal.call("queue", "list", "-o", "id").out.split() == queued[1:]
+
+
+def test_a_limit_that_is_lowered_below_what_runs_ends_nothing_and_says_so(
+    terminal: Terminal,
+) -> None:
+    ids: list[str] = []
+    terminal.write("held.json", HELD)
+    terminal.write("limits.json", {"workflowTypeLimits": {"held": 3}})
+    assert terminal.call("deploy", "held.json").code == exits.DONE
+    assert terminal.call("concurrency", "set", "limits.json").code == exits.DONE
+
+    async def live(app: Tenuto) -> None:
+        ids.extend([(await app.start("held", {})).id for _ in range(3)])
+        await app.engine.admissions.run_once()
+
+    terminal.past(live)
+    terminal.write("limits.json", {"workflowTypeLimits": {"held": 1}})
+    lowered = terminal.call("concurrency", "set", "limits.json")
+    assert lowered.code == exits.DONE
+    said = "TEN-2840 limit type:default/held 1, 3 run; nothing is ended"
+    assert said in lowered.out + lowered.err
+    listed = terminal.call("list", "--status", "WAITING_FOR_EVENT", "-o", "id").out.split()
+    assert sorted(listed) == sorted(ids)
+    terminal.write("held.json", {**HELD, "options": {"concurrency": {**OWN, "limit": 2}}})
+    deployed = terminal.call("deploy", "held.json", "-o", "json")
+    [warning] = deployed.json["items"][0]["problems"]
+    assert (warning["code"], warning["severity"]) == ("TEN-2840", "warning")
+    assert warning["path"] == "$.options.concurrency.limit"
+    assert warning["message"] == "limit key:default/held/ 2, 3 run; nothing is ended"
+    assert len(terminal.call("list", "--status", "WAITING_FOR_EVENT", "-o", "id").out.split()) == 3
+
+
+def test_the_first_limit_says_how_many_run_that_it_does_not_count(terminal: Terminal) -> None:
+    nap = {"stepId": "nap", "type": "DELAY", "duration": "PT1H"}
+    terminal.write("plain.json", {"id": "plain", "steps": [nap]})
+    assert terminal.call("deploy", "plain.json").code == exits.DONE
+
+    async def live(app: Tenuto) -> None:
+        for _ in range(2):
+            await app.start("plain", {})
+
+    terminal.past(live)
+    terminal.write("limits.json", {"globalMaxConcurrent": 1})
+    first = terminal.call("concurrency", "set", "limits.json", "-o", "json").json
+    [warning] = first["warnings"]
+    assert (warning["code"], warning["severity"]) == ("TEN-2847", "warning")
+    assert len(terminal.call("list", "--status", "RUNNING", "-o", "id").out.split()) == 2
 
 
 def test_a_rule_is_counted_saved_listed_and_removed(terminal: Terminal, queued: list[str]) -> None:

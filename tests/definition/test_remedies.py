@@ -137,7 +137,7 @@ REMEDIES: dict[Fault, Remedy] = {
     faults.unknown_field: Remedy("remove it", removed),
     faults.missing_field: Remedy("Add the field", added("taskId", "work")),
     faults.unknown_type: Remedy("one of the listed types", written("TERMINATE")),
-    faults.bad_id: Remedy("beginning with a letter", renamed("first")),
+    faults.bad_id: Remedy("without `-` at the beginning", renamed("1-st")),
     faults.duplicate_id: Remedy("Rename one of them", renamed("later")),
     faults.refused_variable: Remedy("another name", written("result")),
     faults.reserved_branch: Remedy("another id", written("broken")),

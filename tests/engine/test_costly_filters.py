@@ -40,6 +40,31 @@ class Noting(SystemClock):
         await asyncio.sleep(0)
 
 
+class Held(SystemClock):
+    """Rests last until they are released."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.released = asyncio.Event()
+
+    async def sleep(self, seconds: float) -> None:
+        await (self.released.wait() if seconds else asyncio.sleep(0))
+
+
+def hearing(tenant: str) -> Listener:
+    endpoint = Endpoint(url="https://example.org", secret="whsec_eA==")
+    return Listener(
+        id=f"of-{tenant}",
+        kind="webhook",
+        tenant=tenant,
+        patterns=("paid",),
+        level=0,
+        hears_inbox=True,
+        settings=msgspec.json.encode(endpoint),
+        created_at=NOON,
+    )
+
+
 def filtering(number: int) -> Listener:
     condition = f"event.payload.list.map(x => x + {number}).includes(-1)"
     endpoint = Endpoint(url="https://example.org", secret="whsec_eA==", filter=condition)
@@ -74,6 +99,45 @@ async def test_filters_rest_after_each_slice_while_another_tenant_is_at_work(
     sharing = beside_another() if is_shared else Sharing()
     slices = Slices(clock, sharing)
     drainer = Drainer(store=store, clock=clock, publish=publish, slices=slices)
-    assert await drainer.run_once()
+    while await drainer.run_once():
+        pass
     place.leave()
     assert len(clock.rests) == (WEBHOOKS if is_shared else 0)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+async def test_costly_filters_of_a_tenant_delay_the_deliveries_of_no_other(
+    tmp_path: Path, kind: str
+) -> None:
+    place = await PLACES[kind](tmp_path)
+    store = await place.opened(ME)
+    for each in (*map(filtering, range(WEBHOOKS)), hearing("storm"), hearing("small")):
+        await store.listeners.put(each)
+    costly = {"list": [1] * 3_000}
+    storm = [event(f"e{n}", pattern="paid", tenant="storm", payload=costly) for n in range(50)]
+    await store.turns.commit(turn("storm", events=tuple(storm)))
+
+    async def publish(_: Event) -> None:
+        raise AssertionError("no workflow waits for it")
+
+    clock = Held()
+    slices = Slices(clock, beside_another())
+    drainer = Drainer(store=store, clock=SystemClock(), publish=publish, slices=slices)
+    async with asyncio.timeout(20):
+        assert await drainer.run_once()
+        for number in range(3):
+            one = event(f"s{number}", pattern="paid", tenant="small")
+            await store.turns.commit(turn(f"small {number}", events=(one,)))
+            # Two rounds, each of all shares.
+            for _ in range(8):
+                assert await drainer.run_once()
+            backlog = (await store.listeners.backlogs("small"))["of-small"]
+            assert backlog.size == number + 1
+        assert not await store.listeners.backlogs("storm")
+        clock.released.set()
+        while await drainer.run_once():
+            pass
+        assert (await store.listeners.backlogs("storm"))["of-storm"].size == len(storm)
+    await drainer.stop()
+    place.leave()

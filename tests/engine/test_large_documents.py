@@ -19,7 +19,7 @@ from tenuto.engine.definitions import large_documents, start_checks
 from tenuto.engine.definitions.large_documents import LARGE, LargeDocuments
 from tenuto.engine.events import event_intake
 from tenuto.engine.turns.sharing import Sharing
-from tenuto.model.errors import Overloaded, Problem, StoreUnavailable
+from tenuto.model.errors import Overloaded, Problem, ProcessStops
 from tenuto.model.json import JSON, Object, is_small, json_problem
 from tenuto.model.large_json import decode
 from tenuto.model.pauses import PACE, between_parts
@@ -353,8 +353,8 @@ async def test_documents_of_requests_are_refused_when_the_process_stops_and_othe
     assert await asyncio.to_thread(begun.wait, 60)
     documents.refuse_all()
     refused = await asyncio.gather(*reading, return_exceptions=True)
-    assert [type(each) for each in refused] == [StoreUnavailable] * 3
-    with pytest.raises(StoreUnavailable):
+    assert [type(each) for each in refused] == [ProcessStops] * 3
+    with pytest.raises(ProcessStops):
         await documents.read(LARGE, work)
     may_end.set()
     assert await needed == "read"

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+from itertools import count
 from typing import Any
 
 import pytest
 
 from tenuto.app import Tenuto
+from tenuto.engine.turns.requests import Answer
+from tenuto.engine.turns.turns import Turns
 from tenuto.model.json import Object
 from tenuto.model.status import Status
 from tenuto.testing import Engine, Instance
@@ -72,6 +76,29 @@ def test_the_newest_of_debounced_starts_begins_at_its_moment(dies: bool) -> None
         engine.skip(seconds=1)
         assert runs[2].status is not CREATED, "at the moment, without a poll"
         assert runs[2].finished().status is COMPLETED
+
+
+def test_starts_of_a_burst_are_debounced_however_late_they_are_decided_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where turns take longer than the period, each would begin by itself."""
+    ask, behind = Turns.ask, count(0, 7)
+
+    async def burst(app: Tenuto) -> list[asyncio.Task[object]]:
+        async def decided_late(self: Turns, *given: Any) -> Answer:  # noqa: ANN401
+            await app.engine.clock.sleep(next(behind))
+            return await ask(self, *given)
+
+        monkeypatch.setattr(Turns, "ask", decided_late)
+        return [asyncio.ensure_future(app.start("flow", {"k": 1})) for _ in range(3)]
+
+    with Engine() as engine:
+        engine.deploy(debounce())
+        starts = engine.lives.ask(burst)
+        engine.skip(seconds=40)
+        assert starts is not None
+        assert all(each.done() for each in starts)
+        assert sorted(statuses(*engine.instances)) == [CANCELLED, CANCELLED, COMPLETED]
 
 
 def test_a_debounced_start_begins_at_the_latest_after_its_longest_time() -> None:

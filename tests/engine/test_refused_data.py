@@ -6,7 +6,9 @@ import asyncio
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from itertools import pairwise
+from pathlib import Path
 
+import apsw
 import pytest
 
 from tenuto import InstanceRef, Settings, Tenuto, TenutoError, WorkflowFailed
@@ -27,6 +29,7 @@ from tenuto.store.protocol import Store
 from tenuto.testing.wrapped_store import Call
 from tests.engine.situations import at_rest, until
 from tests.kit.scripted_store import ScriptedStore
+from tests.kit.turns import turns
 
 pytestmark = pytest.mark.asyncio
 
@@ -241,3 +244,36 @@ async def test_pauses_grow_until_they_are_long() -> None:
     assert pauses[:4] == [2.0, 4.0, 8.0, 16.0]
     assert pauses == sorted(pauses)
     assert pauses[-1] == deferred_inputs.LONGEST_PAUSE
+
+
+REFUSING = """
+CREATE TRIGGER no_grant BEFORE UPDATE OF state ON slots WHEN NEW.state = 'held'
+BEGIN SELECT RAISE(ABORT, 'this row is not granted'); END
+"""
+HOLDING: Object = {
+    "id": "holding",
+    "steps": [{"stepId": "wait", "type": "EVENT_WAIT", "eventPattern": "go"}],
+    "options": {"concurrency": {"limit": 1, "holdWhileWaiting": True}},
+}
+
+
+async def test_a_row_of_the_queue_that_is_refused_is_held_against_no_instance_that_ends(
+    tmp_path: Path,
+) -> None:
+    """Where there is one writer the turn of that end makes the pass of admission too."""
+    url = f"sqlite:///{tmp_path / 'a.db'}"
+    async with Tenuto(url) as app:
+        await app.deploy(HOLDING)
+        ends, waits = [(await app.start("holding", {"n": n})).id for n in range(2)]
+        await at_rest(app)
+    file = apsw.Connection(str(tmp_path / "a.db"))
+    file.execute(REFUSING)
+    file.close()
+    async with Tenuto(url) as app, asyncio.timeout(60):
+        await app.publish("go")
+        ended = await app.instance(ends)
+        await ended.result(timeout=30)
+        assert await ended.status() is Status.COMPLETED
+        while "admission" not in app.engine.shared.loops.refused:
+            await turns()
+        assert await (await app.instance(waits)).status() is Status.CREATED

@@ -111,7 +111,8 @@ def test_attempts_in_two_processes_keep_to_the_limit_in_their_code() -> None:
     Stage().play(story)
 
 
-def test_processes_workers_and_addresses_share_one_limit() -> None:
+@pytest.mark.parametrize("limits", [TaskLimits(concurrency=4), TaskLimits(rate_per_second=4)])
+def test_processes_workers_and_addresses_share_one_limit(limits: TaskLimits) -> None:
     """ "`limits` of a task hold for pulled, pushed and in-process attempts alike"."""
 
     async def story(stage: Stage) -> None:
@@ -132,16 +133,21 @@ def test_processes_workers_and_addresses_share_one_limit() -> None:
         three, pushing = await stage.opened(shared=True)
         office = PushDispatcher(three, pushing, address, lambda: "http://here")
         pushers = [(three, asyncio.get_running_loop().create_task(office.run()))]
-        limits = TaskLimits(concurrency=4)
         await declare(one, limits, kind="push", url="https://charge.example.com/")
         await stage.clock.sleep(3.5)  # every process knows of it
         workers = [asyncio.create_task(work(broker, gauge, f"w{n}")) for n in range(3)]
         engines = (one, two, three)
         ids = [await stage.started(each, FLOW) for _ in range(10) for each in engines]
         await all_done(one, ids)
-        assert gauge.most == 4
         assert 0 < len(address.began) < 30
         assert 0 < len(gauge.began) < 30
+        if limits.concurrency is not None:
+            assert gauge.most == limits.concurrency
+        else:
+            began = sorted([*address.began, *gauge.began])
+            # Four at once after a rest, then one each quarter of a second.
+            for earlier, later in zip(began, began[7:], strict=False):
+                assert later - earlier >= 1.0 - 0.01
         for worker in workers:
             worker.cancel()
         await over(pushers)

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from random import Random
 
 import pytest
 
 from tenuto import Tenuto
 from tenuto.core import Plan, blank
+from tenuto.engine.definitions.large_documents import LARGE
 from tenuto.engine.engine import Engine
 from tenuto.engine.settings import Settings
-from tenuto.live import Dropped, Feed, HubBounds, LiveHub, Message
+from tenuto.live import Dropped, Feed, HubBounds, LiveHub, Message, messages
 from tenuto.live.tenant_share import TenantShare
 from tenuto.live.watched_instance import WatchedInstance
 from tenuto.live.window import Window
 from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
 from tenuto.model.inputs import Started
 from tenuto.model.json import Object
+from tenuto.model.tracebacks import text_without_tracebacks
 from tenuto.store.memory import MemoryDisk, MemoryStore
 from tenuto.store.protocol import Store
 from tenuto.tasks.registry import Registry
@@ -48,6 +51,37 @@ async def test_everything_is_told_once_in_order_and_ends_with_the_instance() -> 
             rest = [each for each in live if int(str(each["seq"])) > since]
             assert await whole(hub, instance.id, since) == rest
         await hub.close()
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("is_replayed", [False, True])
+async def test_large_values_lose_their_tracebacks_beside_the_event_loop(
+    monkeypatch: pytest.MonkeyPatch, *, is_replayed: bool
+) -> None:
+    threads: list[str] = []
+
+    def hidden(text: bytes) -> bytes:
+        if len(text) > LARGE:
+            threads.append(threading.current_thread().name)
+        return text_without_tracebacks(text)
+
+    monkeypatch.setattr(messages, "text_without_tracebacks", hidden)
+    failure = {"code": "X", "message": "no", "details": {"traceback": "secret"}}
+    async with app_on(MemoryStore()) as app:
+        hub = LiveHub(app.engine)
+        await app.deploy(WAIT)
+        instance = await app.start("waiting", {"failures": [failure] * 1_000})
+        async with hub.follow("default", instance.id, until_end=True) as feed:
+            if not is_replayed:
+                await some_told(feed, 3)
+                threads.clear()
+            await app.publish("go")
+            live = await all_told(feed)
+        await hub.close()
+    contexts = [each["contextData"] for each in live if "contextData" in each]
+    assert contexts
+    assert "secret" not in repr(contexts)
+    assert set(threads) == {"large document"}
 
 
 @pytest.mark.asyncio

@@ -10,6 +10,8 @@ from tests.kit.simulator.verdict import assert_kept, run_scenario
 from tests.simulation.test_limits import printing
 
 CRASHES = (Fault.CRASH_BEFORE, Fault.CRASH_AFTER, Fault.ACK_LOST)
+"""The last one is C1 (prefect #10263), "Request timed out at the client but succeeded; the retry
+was an illegal transition": the same write comes again."""
 
 
 class AtCall(NoFaults):

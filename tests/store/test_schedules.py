@@ -95,6 +95,10 @@ async def test_lists_are_by_id_and_by_what_they_name(store: Store) -> None:
     assert await page("default", status="active") == rows
     assert await store.schedules.stored("default", 9) == 3
     assert await store.schedules.stored("default", 2) == 2
+    every = await store.schedules.page("default")
+    assert await store.schedules.ids("default", 9) == [each.id for each in every]
+    assert await store.schedules.ids("default", 2) == [each.id for each in every[:2]]
+    assert await store.schedules.ids("nobody", 9) == []
     keys = [ScheduleKey("default", "c"), ScheduleKey("other", "a"), ScheduleKey("other", "b")]
     found = await store.schedules.those(keys)
     assert {each.key for each in found} == set(keys[:2])

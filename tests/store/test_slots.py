@@ -364,7 +364,7 @@ async def test_pages_of_instances_that_wait_are_full_beside_steps_that_wait(stor
     assert len(await store.slots.waiting("default")) == 11
     first = await store.slots.waiting_instances("default", definition_id="order", limit=2)
     assert [slot.instance_id for slot in first] == ["i0", "i1"]
-    rest = await store.slots.waiting_instances("default", after=first[-1], limit=9)
+    rest = await store.slots.waiting_instances("default", after=first[-1].queue_place, limit=9)
     assert [slot.instance_id for slot in rest] == ["i2", "z", "i3"]
 
 
@@ -379,7 +379,7 @@ async def test_instances_of_a_workflow_are_numbered_among_all_that_wait(store: S
     assert await slots.numbers("default", "b", limit=1) == {"i1": 2}
     assert await slots.numbers("default", "b", most=4) == {"i1": 2, "i3": 4}
     [first, second, third] = await slots.waiting_instances("default", definition_id="b")
-    assert await slots.numbers("default", "b", after=first) == {"i3": 2, "i5": 4}
+    assert await slots.numbers("default", "b", after=first.queue_place) == {"i3": 2, "i5": 4}
     places = [await slots.place_in_queue(each, most=5) for each in (first, second, third)]
     assert places == [2, 4, None]
 

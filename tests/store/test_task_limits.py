@@ -109,8 +109,8 @@ async def test_a_limit_that_was_lowered_ends_nothing_and_grants_nothing(place: P
 
 
 async def test_each_tenant_and_each_task_has_limits_of_its_own(place: Place) -> None:
-    """At most `concurrency` attempts run at once; at most `ratePerSecond` begin in a second, for
-    each tenant by itself.
+    """At most `concurrency` attempts run at once; `ratePerSecond` begin in a second, and after a
+    rest those of one second at once beside them, for each tenant by itself.
     """
     store = await place.opened("p1")
     await offer(

@@ -106,6 +106,22 @@ def test_a_limit_is_raised_once_its_effect_is_seen_and_the_queue_moves(
     server.api("PUT", "/concurrency", {})
 
 
+def test_limits_that_are_waited_for_come_first_and_long_names_stay_in_their_places(
+    server: Server, page: Page
+) -> None:
+    name = "statement-of-a-customer-with-all-of-its-attachments-and-pictures"
+    step = {"stepId": "told", "type": "EVENT_WAIT", "eventPattern": "statement.told"}
+    server.api("PUT", f"/workflows/{name}", {"id": name, "steps": [step]})
+    server.api("PUT", "/concurrency", {"globalMaxConcurrent": 9, "workflowTypeLimits": {name: 0}})
+    started = server.api("POST", f"/workflows/{name}/start", {})
+    page.goto(f"{server.url}/queue")
+    limits = page.get_by_role("region", name="Limits")
+    expect(limits.get_by_role("listitem").first).to_contain_text(f"Workflow {name}")
+    assert limits.evaluate("each => each.scrollWidth <= each.clientWidth")
+    server.api("POST", f"/instances/{started['instanceId']}/cancel", {})
+    server.api("PUT", "/concurrency", {})
+
+
 def test_the_queue_names_steps_that_wait_for_a_mutex_and_a_limit_that_is_not_saved_says_why(
     server: Server, page: Page
 ) -> None:

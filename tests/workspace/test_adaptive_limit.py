@@ -72,6 +72,7 @@ RULES_GONE: Object = {"globalMaxConcurrent": 20}
     ("rules", "paths"),
     [
         ({"enabled": True, "min": 50, "max": 10}, ["min"]),
+        ({"min": 50, "max": 10, "cpu": 3}, ["cpu", "min"]),
         ({"enabled": "yes", "min": 0, "max": 10**9}, ["enabled", "min", "max"]),
         (
             {"targets": {"loopLagMs": 0, "commitMs": -1, "memoryPercent": 101, "cpu": 1}},

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 import msgspec
 import pytest
 
-from tenuto import sleep, workflow
+from tenuto import sleep, wait_event, workflow
 from tenuto.model.errors import (
     Conflict,
     InvalidDefinition,
@@ -75,6 +75,8 @@ async def test_a_waiting_instance_is_promoted_kept_back_and_released(place: Plac
     page = await limits.queue(workflow="held", limit=2)
     assert [each.instance_id for each in page.items] == [ids[3], ids[1]]
     assert [each.held for each in page.items] == [False, True]
+    assert page.next_cursor is not None
+    assert len(page.next_cursor) < 100, "it is typed after `--cursor`"
     rest = await limits.queue(cursor=page.next_cursor)
     assert [(each.instance_id, each.position) for each in rest.items] == [(ids[2], 3)]
     await (await place.workspace.instance(ids[0])).cancel()
@@ -330,6 +332,43 @@ async def test_the_first_limit_of_any_kind_says_what_it_does_not_count(
     assert (await limits.set(document)).warnings == [], "it was said when it was set"
 
 
+@pytest.mark.parametrize("is_large", [False, True])
+async def test_a_version_with_a_lower_limit_of_a_key_ends_nothing_and_says_so(
+    place: Place, *, is_large: bool
+) -> None:
+    def keyed(limit: int, note: str = "") -> Object:
+        concurrency: Object = {
+            "limit": limit,
+            "key": "{{ctx.input.customer}}",
+            "holdWhileWaiting": True,
+        }
+        description = note + "x" * 50_000 * is_large
+        return {**HELD, "description": description, "options": {"concurrency": concurrency}}
+
+    save = place.workspace.save
+    assert (await save(keyed(3))).problems == ()
+    start = place.workspace.start
+    ids = [(await start("held", {"customer": name})).id for name in ("a", "a", "a", "b")]
+    for id in ids:
+        await until(place, id, Status.WAITING_FOR_EVENT)
+    assert (await save(keyed(4))).problems == ()
+    [warning] = (await save(keyed(2))).problems
+    assert (warning.code, warning.severity) == ("TEN-2840", "warning")
+    assert warning.path == "$.options.concurrency.limit"
+    assert warning.message == "limit key:default/held/a 2, 3 run; nothing is ended"
+    assert (await save(keyed(2))).problems == (), "it makes no version"
+    assert (await save(keyed(2, "more"))).problems == (), "it was said when it was lowered"
+    states = [await (await place.workspace.instance(id)).status() for id in ids]
+    assert states == [Status.WAITING_FOR_EVENT] * 4
+    late = (await start("held", {"customer": "a"})).id
+    await (await place.workspace.instance(ids[0])).cancel("enough")
+    await until(place, ids[0], Status.CANCELLED)
+    await place.app.engine.admissions.run_once()
+    assert await (await place.workspace.instance(late)).status() is Status.CREATED
+    await (await place.workspace.instance(ids[1])).cancel("enough")
+    await until(place, late, Status.WAITING_FOR_EVENT)
+
+
 async def test_a_warning_of_the_adaptive_limit_names_its_place_in_the_document(
     place: Place,
 ) -> None:
@@ -494,6 +533,47 @@ async def test_a_start_beyond_a_limit_that_rejects_is_refused_with_the_time_to_t
         await place.workspace.start("held", {})
     [problem] = unresolved.value.problems
     assert (problem.code, problem.path) == ("TEN-2834", "$.options.concurrency.key")
+    assert problem.message == "`options.concurrency.key` gives no value for this input"
+
+
+@workflow("one-each", singleton="{{ctx.input.k}}", on_full="replace-oldest")
+def one_each(order: dict[str, str]) -> None:
+    wait_event("go.on")
+
+
+@workflow("newest", singleton="{{ctx.input.k}}", on_full="keep-newest")
+def newest(order: dict[str, str]) -> None:
+    wait_event("go.on")
+
+
+async def collapsed(place: Place, id: str) -> bool:
+    """Wait until one is cancelled; whether that is because of a newer start."""
+    await until(place, id, Status.CANCELLED)
+    history = await (await place.workspace.instance(id)).history()
+    [asked] = [each for each in history if each["eventType"] == "CANCEL_REQUESTED"]
+    payload = msgspec.convert(asked["payload"], Object)
+    return payload["source"] == "COLLAPSED"
+
+
+async def test_a_start_beyond_a_limit_takes_the_place_of_the_oldest_that_runs(place: Place) -> None:
+    await place.app.deploy(one_each)
+    first, other = [(await place.workspace.start(one_each, {"k": k})).id for k in "ab"]
+    for id in (first, other):
+        await until(place, id, Status.WAITING_FOR_EVENT)
+    second = (await place.workspace.start(one_each, {"k": "a"})).id
+    assert await collapsed(place, first)
+    await until(place, second, Status.WAITING_FOR_EVENT)
+    assert await (await place.workspace.instance(other)).status() is Status.WAITING_FOR_EVENT
+
+
+async def test_of_starts_beyond_a_limit_only_the_newest_stays(place: Place) -> None:
+    await place.app.deploy(newest)
+    ids = [(await place.workspace.start(newest, {"k": "a"})).id for _ in range(3)]
+    assert await collapsed(place, ids[1])
+    await until(place, ids[0], Status.WAITING_FOR_EVENT)
+    assert [each.instance_id for each in (await place.workspace.limits.queue()).items] == [ids[2]]
+    await (await place.workspace.instance(ids[0])).cancel()
+    await until(place, ids[2], Status.WAITING_FOR_EVENT)
 
 
 async def test_a_rule_applies_to_what_waits_and_to_new_ones_while_it_is_kept(place: Place) -> None:

@@ -85,6 +85,9 @@ class ServiceConfig(Struct, frozen=True, kw_only=True):
     untaken_bytes: int = 64_000_000
     """Bytes of large answers that the clients of one tenant, or of one address without a
     credential, have not taken yet; a large answer beyond it is refused."""
+    all_untaken_bytes: int = 512_000_000
+    """The same over all tenants and addresses: beyond it those are refused that have their share of
+    it, beyond twice as much everybody. One answer alone is let through at any size."""
     taking_seconds: float = 30.0
     """How long a client may take nothing of its answer; then the connection is closed."""
     live: LiveBounds = LiveBounds()

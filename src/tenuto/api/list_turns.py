@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter, deque
 
-from tenuto.model.errors import StoreUnavailable
+from tenuto.model.errors import ProcessStops
 
 AT_ONCE = 4
 """Lists of one tenant."""
@@ -26,7 +26,7 @@ class ListTurns:
         self._is_ended = False
 
     async def enter(self, tenant: str) -> None:
-        """Return when it is the turn of a list; it is over with `leave`. StoreUnavailable."""
+        """Return when it is the turn of a list; it is over with `leave`. ProcessStops."""
         if self._under_way[tenant] < self._at_once:
             self._under_way[tenant] += 1
             return
@@ -74,5 +74,5 @@ class ListTurns:
         return len(self._under_way)
 
 
-def _stopped() -> StoreUnavailable:
-    return StoreUnavailable("the service stopped before it was the turn of the list")
+def _stopped() -> ProcessStops:
+    return ProcessStops("the service stopped before it was the turn of the list")

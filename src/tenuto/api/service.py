@@ -169,7 +169,7 @@ class Service:
         self.stopping = asyncio.Event()
         """Set when the service stops: requests that wait are answered as they stand."""
         self._leaving_long: Timer | None = None
-        self.untaken = UntakenAnswers(config.untaken_bytes)
+        self.untaken = UntakenAnswers(config.untaken_bytes, config.all_untaken_bytes)
         """Large answers that clients have not taken yet."""
         self.list_turns = ListTurns()
         """How many lists of a tenant are made at once."""

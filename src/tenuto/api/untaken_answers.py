@@ -1,4 +1,4 @@
-"""Counts the bytes of large answers that clients have not taken yet, by tenant or address.
+"""Counts the bytes of large answers that clients have not taken yet: by tenant or address, and all.
 
 An answer is in memory until its client has taken it, and a client may take its time: without a
 bound, a few hundred connections that read nothing would use up the memory of the process.
@@ -25,10 +25,16 @@ MOST_KNOWN = 1_000
 class UntakenAnswers:
     """The large answers that are under way; a tenant or address without any is not kept."""
 
-    def __init__(self, most: int) -> None:
-        """`most`: bytes of one tenant, or of one address without a credential."""
+    def __init__(self, most: int, most_of_all: int) -> None:
+        """`most`: bytes of one tenant, or of one address without a credential.
+
+        `most_of_all`: over all of them. Beyond it those are refused that have their share of it;
+        beyond twice as much, everybody.
+        """
         self._most = most
+        self._most_of_all = most_of_all
         self._bytes: dict[str, int] = {}
+        self._of_all = 0
         self._known: OrderedDict[int, int] = OrderedDict()
         """How large the newest answer to a read was, where it was large."""
 
@@ -50,15 +56,16 @@ class UntakenAnswers:
         One alone is let through at any size: otherwise nobody could ever read it. `is_change`: the
         request may have changed something, so that its refusal must not say that it did not.
         """
-        held = self._bytes.get(who, 0)
         if not is_change:
             self._refuse_beyond(who, size)
-        elif held and held + size > self._most * _FOR_CHANGES:
+        elif not self._has_room(who, size, times=_FOR_CHANGES):
             raise may_be_written("too many bytes of answers are not taken yet for this one")
-        self._bytes[who] = held + size
+        self._bytes[who] = self._bytes.get(who, 0) + size
+        self._of_all += size
         try:
             yield
         finally:
+            self._of_all -= size
             left = self._bytes.pop(who) - size
             if left:
                 self._bytes[who] = left
@@ -75,14 +82,26 @@ class UntakenAnswers:
             self._known.popitem(last=False)
 
     def _refuse_beyond(self, who: str, size: int) -> None:
-        held = self._bytes.get(who, 0)
-        if size and held and held + size > self._most:
+        if size and not self._has_room(who, size):
+            held = self._bytes.get(who, 0)
+            whose = "of other tenants" if not held else "of this one"
             raise Refusal(
                 429,
                 "TEN-4295",
-                f"{held:,} bytes of answers are not taken yet",
+                f"{held or self._of_all:,} bytes of answers {whose} are not taken yet",
                 headers={"retry-after": str(_RETRY_SECONDS)},
             )
+
+    def _has_room(self, who: str, size: int, *, times: int = 1) -> bool:
+        """`times`: so many times the bytes are allowed."""
+        held = self._bytes.get(who, 0)
+        if held and held + size > self._most * times:
+            return False
+        most = self._most_of_all * times
+        of_all = self._of_all + size
+        if not self._of_all or of_all <= most:
+            return True
+        return of_all <= 2 * most and held + size <= most // len(self._bytes.keys() | {who})
 
     def __len__(self) -> int:
         """The number of tenants and addresses with large answers under way."""

@@ -120,12 +120,12 @@ def key_of(
     try:
         value: JSON | Undefined = plan.template("", option, template).render(scope)
     except ExpressionError as error:
-        return _no_key(place, f"{place}: {error}")
+        return _no_key(place, f"`{place}`: {error}")
     if value is None or isinstance(value, Undefined) or value == "":
-        return _no_key(place, f"{place} gives no value for this input")
+        return _no_key(place, f"`{place}` gives no value for this input")
     key = value if isinstance(value, str) else msgspec.json.encode(value).decode()
     if len(key) > LONGEST_KEY:
-        return _no_key(place, f"{place} gives a text of {len(key):,} characters")
+        return _no_key(place, f"`{place}` gives a text of {len(key):,} characters")
     return key
 
 

@@ -198,8 +198,8 @@ class QueryRunner:
         seen = self._store.seen_by(tenant)
         row = await seen.data_queries.get(tenant, id)
         if row is None:
-            known = await seen.data_queries.page(tenant, limit=_MOST_NAMES)
-            advice = did_you_mean(id, [each.id for each in known], "")
+            known = await seen.data_queries.ids(tenant, _MOST_NAMES)
+            advice = did_you_mean(id, known, "")
             raise unknown_query(id, advice)
         of = await seen.data_sources.get(tenant, row.data_source_id)
         if of is None:

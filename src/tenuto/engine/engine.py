@@ -37,7 +37,7 @@ from tenuto.engine.turns.requests import Answer, IndexAgain, Request, StartFacts
 from tenuto.engine.turns.turns import AfterTurn, Turns
 from tenuto.engine.upkeep.upkeep import Upkeep
 from tenuto.engine.usage import Usage
-from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
+from tenuto.model.errors import NotFound, ProcessStops, StoreUnavailable, TenutoError
 from tenuto.model.events import Event
 from tenuto.model.failure import Failure
 from tenuto.model.inputs import (
@@ -319,7 +319,7 @@ class Engine:
         for executor in self.executors.values():
             await executor.close()
         await self.gate.close()
-        stopped = StoreUnavailable("the engine has stopped; what was accepted goes on later")
+        stopped = ProcessStops("the engine has stopped; what was accepted goes on later")
         await self.turns.loader.stop(stopped)
         self.quarantine.close()
         try:
@@ -384,7 +384,8 @@ class Engine:
         if (plan.encrypts or is_sealed) and not can_seal(self.store):
             raise no_keys()
         await self.usage.refuse_start(tenant)
-        chosen = instance_id or self.ids.instance_id(self.clock.now())
+        now = self.clock.now()
+        chosen = instance_id or self.ids.instance_id(now)
         facts = StartFacts(
             plan=plan,
             tenant=tenant,
@@ -392,6 +393,7 @@ class Engine:
             content_hash=content_hash,
             needs_definition=needs_definition,
             is_sealed=is_sealed,
+            asked_at=now,
         )
         try:
             if plan.rehearsal is not None or not self.limits.counts(plan, tenant):
@@ -545,7 +547,7 @@ class Engine:
 
     def _refuse_when_closed(self) -> None:
         if not self._is_open or self._fault is not None:
-            raise StoreUnavailable(
+            raise (ProcessStops if self._was_open else StoreUnavailable)(
                 "the engine is not running",
                 advice="Use `async with Tenuto(...) as app:`, or call app.open() first.",
             )

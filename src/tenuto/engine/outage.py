@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import logging
 
-from tenuto.model.errors import MAY_BE_WRITTEN, StoreUnavailable
+from tenuto.model.errors import MAY_BE_WRITTEN, ProcessStops, StoreUnavailable
 from tenuto.ports import Clock
 
 log = logging.getLogger("tenuto.engine")
 
-_PASSES_BY_ITSELF = frozenset({"TEN-4001", "TEN-4008", MAY_BE_WRITTEN})
+_PASSES_BY_ITSELF = frozenset({"TEN-4001", "TEN-4008", ProcessStops.code, MAY_BE_WRITTEN})
 _AWAY = "away"
 _ALWAYS_ASK = frozenset({"heartbeat", "mailbox"})
 """Loops whose every pass asks the store."""

@@ -25,7 +25,7 @@ from tenuto.executions.claimed_tasks import Handed, tasks_of, timeouts_of
 from tenuto.executions.lease_proof import LeaseProof
 from tenuto.executions.recent_claims import ClaimKey, RecentClaims
 from tenuto.executions.worker_recorder import WorkerRecorder
-from tenuto.model.errors import StoreUnavailable, TenutoError
+from tenuto.model.errors import ProcessStops, StoreUnavailable, TenutoError
 from tenuto.model.executions import ClaimedTask
 from tenuto.model.failure import Failure
 from tenuto.model.inputs import TaskFailed
@@ -182,7 +182,7 @@ class Claims:
             found = await asyncio.shield(attempt)
         except asyncio.CancelledError:
             if attempt.cancelled():
-                raise StoreUnavailable("the engine has stopped") from None
+                raise ProcessStops("the engine has stopped") from None
             attempt.add_done_callback(partial(self._undo, claim.claim.tenant))
             raise
         if claim.key is not None and found.leases:

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, closing
+from functools import partial
 from weakref import WeakValueDictionary
 
 from msgspec import Struct
@@ -18,7 +19,7 @@ from tenuto.live.feed import Feed
 from tenuto.live.inbox_watch import InboxWatch
 from tenuto.live.tenant_share import TenantShare
 from tenuto.live.watched_instance import WatchedInstance
-from tenuto.model.errors import StoreUnavailable, not_there
+from tenuto.model.errors import ProcessStops, StoreUnavailable, not_there
 from tenuto.model.log import LogRow
 from tenuto.model.policy import OUTAGE_RETRY_SECONDS
 
@@ -90,7 +91,7 @@ class LiveHub:
         # Also where it is watched already: instances in memory are of all tenants.
         instance_id = await stored_id(self._engine.store, tenant, instance_id)
         if self._is_closed:
-            raise StoreUnavailable("this process stops and tells nothing more")
+            raise ProcessStops("this process stops and tells nothing more")
         watched = self._watched.get(instance_id) or self._opened(tenant, instance_id)
         watched.subscribers += 1
         try:
@@ -133,6 +134,7 @@ class LiveHub:
             held.state,
             share,
             retry_seconds=self._bounds.retry,
+            make=partial(engine.plans.values.read, tenant=tenant, may_refuse=False),
         )
         watched = self._watched.get(instance_id)
         if watched is None:

@@ -6,17 +6,19 @@ messages, in whatever pages and from whichever entry on it is read.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, Literal, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final, Literal, Protocol, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Raw, Struct
 
 from tenuto.core import InstanceState, Plan, fold_all
 from tenuto.core.view import context_of
+from tenuto.engine.definitions.large_documents import LARGE
+from tenuto.model.json import is_small
 from tenuto.model.log import LogRow, from_row
 from tenuto.model.status import NodeStatus
-from tenuto.model.tracebacks import text_without_tracebacks
+from tenuto.model.tracebacks import may_have_tracebacks, text_without_tracebacks
 
 NODE_UPDATE: Final = "workflow_node_update"
 STATUS_UPDATE: Final = "workflow_status_update"
@@ -46,6 +48,22 @@ _ENDS: Final = {
     "error": NodeStatus.FAILED,
     "cancelled": NodeStatus.CANCELLED,
 }
+
+
+Made = TypeVar("Made")
+
+
+class Make(Protocol):
+    """Makes messages, beside the event loop where they are large."""
+
+    async def __call__(self, size: int, work: Callable[[], Made]) -> Made:
+        """What `work` makes of values of so many bytes."""
+        ...
+
+
+async def make_at_once(size: int, work: Callable[[], Made]) -> Made:  # noqa: ARG001
+    """Of whatever size they are."""
+    return work()
 
 
 class Message(Struct, frozen=True, gc=False):
@@ -106,6 +124,20 @@ def node_messages(instance_id: str, rows: Iterable[LogRow]) -> list[Message]:
     """The messages of a part without a change of status: they need no state."""
     messages = (_of_node(instance_id, row) for row in rows)
     return [message for message in messages if message is not None]
+
+
+def bytes_read(state: InstanceState, rows: Sequence[LogRow]) -> int:
+    """How many bytes of values are read for the messages of a part of a log, about.
+
+    Values that may have tracebacks are walked through; each change of status shows the context.
+    """
+    payloads = [row.payload or b"" for row in rows]
+    of_nodes = sum(len(each) for each in payloads if may_have_tracebacks(each))
+    changes = sum(row.event_type == _STATUS_CHANGED for row in rows)
+    if not changes:
+        return of_nodes
+    of_input = 0 if is_small(state.input, LARGE) else LARGE
+    return of_nodes + changes * (of_input + state.context_bytes + sum(map(len, payloads)))
 
 
 def changes_status(rows: Iterable[LogRow]) -> bool:

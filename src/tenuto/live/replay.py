@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 
 from msgspec import Struct
 
 from tenuto.core import InstanceState, Plan, blank, fold_all
 from tenuto.live.log_reader import PAGE, PAGE_BYTES, LogReader
-from tenuto.live.messages import Message, changes_status, messages_of, node_messages, parts_of
+from tenuto.live.messages import (
+    Make,
+    Message,
+    bytes_read,
+    changes_status,
+    make_at_once,
+    messages_of,
+    node_messages,
+    parts_of,
+)
 from tenuto.live.tenant_share import TenantShare
 from tenuto.model.errors import NotFound
 from tenuto.model.log import LogRow, from_row
@@ -29,12 +39,20 @@ class Replay:
     """Reads the log of one instance, from any entry on."""
 
     def __init__(
-        self, store: Parts, plan: Plan, instance_id: str, share: TenantShare, page: int = PAGE
+        self,
+        store: Parts,
+        plan: Plan,
+        instance_id: str,
+        share: TenantShare,
+        *,
+        page: int = PAGE,
+        make: Make = make_at_once,
     ) -> None:
         self._log = LogReader(store, instance_id, page)
         self._share = share
         self._plan = plan
         self._instance_id = instance_id
+        self._make = make
         self._beginning = blank(instance_id)
         self._pages: dict[int, asyncio.Task[Page]] = {}
 
@@ -63,7 +81,8 @@ class Replay:
             if state.version != after:
                 if not changes_status(rows):
                     # None of these messages shows the context: the state before need not be read.
-                    messages = node_messages(self._instance_id, rows)
+                    of_nodes = partial(node_messages, self._instance_id, rows)
+                    messages = await self._make(bytes_read(state, rows), of_nodes)
                     await self._share.pause(began)
                     return Page(messages, rows[-1].seq, state)
                 state = await self._folded(state, after)
@@ -74,7 +93,8 @@ class Replay:
         messages: list[Message] = []
         size = 0
         for part in parts_of(rows):
-            found, state = messages_of(self._plan, state, part)
+            work = partial(messages_of, self._plan, state, part)
+            found, state = await self._make(bytes_read(state, part), work)
             messages += found
             size += sum(len(each.data) for each in found)
             began = await self._share.pause(began)

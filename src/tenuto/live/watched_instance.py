@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
+from functools import partial
 
 from tenuto.core import InstanceState, Plan
 from tenuto.live.log_reader import PAGE, LogReader
-from tenuto.live.messages import messages_of, parts_of
+from tenuto.live.messages import Make, bytes_read, make_at_once, messages_of, parts_of
 from tenuto.live.replay import Replay
 from tenuto.live.tenant_share import TenantShare
 from tenuto.live.window import Window
@@ -33,12 +34,13 @@ class WatchedInstance:
         share: TenantShare,
         *,
         retry_seconds: float = OUTAGE_RETRY_SECONDS,
+        make: Make = make_at_once,
     ) -> None:
         """`retry_seconds`: until a read is repeated that failed since the store was away."""
         self.state = state
         """As of the last entry in the window."""
         self.window = Window(state.version)
-        self.replay = Replay(store, plan, state.id, share)
+        self.replay = Replay(store, plan, state.id, share, make=make)
         self.error: TenutoError | None = None
         """Why it cannot be followed any further."""
         self.is_closed = False
@@ -47,6 +49,7 @@ class WatchedInstance:
         self._clock = clock
         self._retry_seconds = retry_seconds
         self._plan = plan
+        self._make = make
         self._newest = state.version
         self._at_hand: list[LogRow] = []
         """Rows that this process has just written, which need not be read."""
@@ -105,7 +108,9 @@ class WatchedInstance:
                     self._newest = self.window.end
                     return
                 for part in parts_of(rows):
-                    messages, self.state = messages_of(self._plan, self.state, part)
+                    work = partial(messages_of, self._plan, self.state, part)
+                    made = await self._make(bytes_read(self.state, part), work)
+                    messages, self.state = made
                     self.window.push(messages, part[-1].seq)
                     self._share.moved(self.window)
                     self._notify()

@@ -150,6 +150,9 @@ class Overloaded(TenutoError):
             said = said.replace(vague, f"after {self.retry_after} s")
         return said
 
+    def __str__(self) -> str:
+        return f"{self.code}  {self.message}\n  {self.public_advice}"
+
 
 class StoreUnavailable(TenutoError):
     """The store cannot be reached or written; nothing was accepted."""
@@ -174,6 +177,12 @@ def not_there(id: str) -> NotFound:
 def may_be_written(message: str, advice: str | None = None) -> StoreUnavailable:
     """The error for a write that may be stored or not."""
     return StoreUnavailable(message, code=MAY_BE_WRITTEN, advice=advice)
+
+
+class ProcessStops(StoreUnavailable):
+    """The process stops or has stopped, and has not done what was asked; nothing was accepted."""
+
+    code = "TEN-4025"
 
 
 class ProviderUnavailable(StoreUnavailable):

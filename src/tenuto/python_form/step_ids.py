@@ -72,7 +72,7 @@ def _give(trace: Trace, names: Names, step: Step, name: str) -> None:
             f"{name!r} cannot be the name of a step" + (": it is reserved" if is_reserved else ""),
             "Choose a name that the context does not have, without `__` before it."
             if is_reserved
-            else "Use up to 64 letters, digits, `_` and `-`, beginning with a letter.",
+            else "Use up to 64 letters, digits, `_` and `-`, without `-` at the beginning.",
             step.place,
         )
         step.id = names.take(step.base)

@@ -23,6 +23,8 @@ _HEAD: Final = 32
 """Characters of a form that are searched for; what follows is compared where they are found."""
 _STEP: Final = 1_000
 """Characters that are compared at once."""
+_MOST_STEPS: Final = 10_000
+"""Times that forms are compared further in one text: some 30 ms."""
 _LAST: Final = "\U0010ffff"
 _ALPHABET: Final = str.maketrans("+/", "-_")
 _HEX: Final = re.compile(r"%[0-9A-F]{2}")
@@ -79,13 +81,20 @@ class Forms:
         self._pattern = re.compile(_grouped(heads, depth=_HEAD), re.DOTALL)
 
     def replaced(self, text: str) -> str:
-        """A text with the names of all forms that are in it."""
+        """A text with the names of all forms that are in it.
+
+        Where it has very many beginnings of forms that part one after the other, what follows one
+        of them is left out: it would take seconds to know how far each goes.
+        """
         parts: list[str] = []
         written = at = 0
         reading = _Reading(text)
         while (found := self._pattern.search(text, at)) is not None:
             start = found.start()
             form = reading.longest(self._ordered, start)
+            if reading.given_up is not None:
+                # A thousand characters of a secret stand there, and it is not known how many more.
+                return "".join((*parts, text[written:start], self._names[reading.given_up]))
             if form is None:
                 at = start + 1
                 continue
@@ -103,6 +112,8 @@ class _Found(NamedTuple):
     """What all forms that go on have in common."""
     deeper: _Ordered | None = None
     """These forms."""
+    some: str | None = None
+    """One of them."""
 
 
 _NOTHING: Final = _Found(None)
@@ -151,11 +162,11 @@ class _Ordered:
         return self._found[bisect_right(self._places, text) - 1]
 
 
-def _deeper(forms: list[str]) -> tuple[str, _Ordered | None]:
+def _deeper(forms: list[str]) -> tuple[str, _Ordered | None, str | None]:
     if not forms:
-        return "", None
+        return "", None, None
     beginning = commonprefix([min(forms), max(forms)])  # noqa: RUF071 - of texts, not of paths
-    return beginning, _Ordered(forms, len(beginning))
+    return beginning, _Ordered(forms, len(beginning)), forms[0]
 
 
 class _Reading:
@@ -165,6 +176,9 @@ class _Reading:
         self._text = text
         self._next: dict[str, int] = {}
         """Where long beginnings stand next: they are not compared again at every place before."""
+        self._steps_left = _MOST_STEPS
+        self.given_up: str | None = None
+        """A form of which at least the beginning stands there, where no steps were left."""
 
     def longest(self, ordered: _Ordered, start: int) -> str | None:
         """The longest form there."""
@@ -175,6 +189,10 @@ class _Reading:
             longest = found.form or longest
             if found.deeper is None or not self._stands(found.beginning, start):
                 return longest
+            self._steps_left -= 1
+            if self._steps_left < 0:
+                self.given_up = found.some
+                return None
             ordered, at = found.deeper, start + len(found.beginning)
 
     def _stands(self, beginning: str, start: int) -> bool:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
+from operator import attrgetter
 
 import msgspec
 
 from tenuto.definition import check
 from tenuto.definition.calendar_places import calendar_places
 from tenuto.engine.definitions.large_documents import LargeDocuments
-from tenuto.engine.definitions.plans import is_there
-from tenuto.model.test_run import is_test_run
+from tenuto.store.parts.schedules import ScheduleRow
 from tenuto.store.protocol import Parts
+from tenuto.workspace.definition_uses import found_in_definitions
+from tenuto.workspace.portions import page_by_name, size_of_parts
 from tenuto.workspace.schedule_values import CalendarUses
 
 MOST = 100
@@ -23,7 +26,13 @@ _SHOWN = 5
 
 async def calendar_uses(seen: Parts, values: LargeDocuments, tenant: str, id: str) -> CalendarUses:
     """Everything of a tenant that names a calendar."""
-    schedules = await seen.schedules.page(tenant, calendar_id=id, limit=MOST)
+
+    async def read(after: str, count: int) -> Sequence[ScheduleRow]:
+        return await seen.schedules.page(tenant, calendar_id=id, after=after, limit=count)
+
+    schedules, _ = await page_by_name(
+        MOST, None, read, name=attrgetter("id"), size=lambda row: size_of_parts(row.content)
+    )
     return CalendarUses(
         schedules=[row.id for row in schedules],
         calendars=await _heirs(seen, tenant, id),
@@ -72,20 +81,14 @@ def _extends(document: bytes) -> str | None:
 
 async def _workflows(seen: Parts, values: LargeDocuments, tenant: str, id: str) -> list[str]:
     found: list[str] = []
-    after = ""
     # An id has no letters that JSON writes in another way.
-    written = f'"{id}"'.encode()
-    while True:
-        rows = await seen.definitions.newest(tenant, after=after, limit=_PAGE)
-        for row in rows:
-            if not is_there(row) or is_test_run(row.id) or written not in row.content:
-                continue
-            # To compile a large one takes a second.
-            if await values.aside(partial(_names, row.content, id), tenant=tenant):
-                found.append(row.id)
-        if len(rows) < _PAGE or len(found) >= MOST:
-            return found[:MOST]
-        after = rows[-1].id
+    written, look = f'"{id}"'.encode(), partial(_names, id=id)
+    async for workflow, is_named in found_in_definitions(seen, values, tenant, written, look):
+        if is_named:
+            found.append(workflow)
+        if len(found) == MOST:
+            break
+    return found
 
 
 def _names(content: bytes, id: str) -> bool:

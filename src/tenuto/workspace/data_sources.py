@@ -6,6 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
@@ -22,7 +23,6 @@ from tenuto.model.quotas import refuse_beyond
 from tenuto.store.parts.data_queries import DataQueryRow
 from tenuto.store.parts.data_sources import DataSourceRow
 from tenuto.store.protocol import Parts
-from tenuto.workspace.cursors import read_cursor, write_cursor
 from tenuto.workspace.data_uses import listed, queries_of, workflows_of
 from tenuto.workspace.data_values import (
     DataQueryUses,
@@ -34,6 +34,7 @@ from tenuto.workspace.data_values import (
     SourceTest,
 )
 from tenuto.workspace.definitions import candidate_ids
+from tenuto.workspace.portions import page_by_name, size_of_parts
 from tenuto.workspace.schedule_values import RecordMetadata
 from tenuto.workspace.source import Source
 from tenuto.workspace.values import MOST_ITEMS, Page
@@ -108,14 +109,10 @@ class _Records(ABC, Generic[R, S]):
         return self._shown(await self._row(id))
 
     async def page(self, *, limit: int = 100, cursor: str | None = None) -> Page[S]:
-        """A page of them, ordered by id."""
+        """A page of them, ordered by id; long texts end it before its limit."""
         within(limit, "limit", 1, MOST_ITEMS)
-        rows = await self._rows(read_cursor(cursor, str) or "", limit + 1)
-        shown = rows[:limit]
-        return Page(
-            items=[self._shown(row) for row in shown],
-            next_cursor=write_cursor(shown[-1].id) if len(rows) > limit else None,
-        )
+        rows, next_cursor = await self._page(limit, cursor)
+        return Page(items=[self._shown(row) for row in rows], next_cursor=next_cursor)
 
     async def list(self) -> list[S]:
         """All of them, ordered by id."""
@@ -166,10 +163,20 @@ class _Records(ABC, Generic[R, S]):
     async def _row(self, id: str) -> R:
         row = await self._find(id)
         if row is None:
-            known = [each.id for each in await self._rows("", MOST_ITEMS)]
+            rows, _ = await self._page(MOST_ITEMS, None)
+            known = [each.id for each in rows]
             advice = did_you_mean(id, known, f"`tenuto {self.command} list` shows them.")
             raise NotFound(f"there is no {self.what} {id}", code=self.missing, advice=advice)
         return row
+
+    async def _page(self, limit: int, cursor: str | None) -> tuple[Sequence[R], str | None]:
+        return await page_by_name(
+            limit,
+            cursor,
+            self._rows,
+            name=attrgetter("id"),
+            size=lambda row: size_of_parts(row.document),
+        )
 
     @property
     def _seen(self) -> Parts:
@@ -297,12 +304,14 @@ class DataQueries(_Records[DataQueryRow, SavedDataQuery]):
     async def uses(self, id: str) -> DataQueryUses:
         """The workflows that run a data query; NotFound."""
         await self._row(id)
-        return DataQueryUses(workflows=await workflows_of(self._seen, self._tenant, id))
+        return DataQueryUses(
+            workflows=await workflows_of(self._seen, self._source.plans.values, self._tenant, id)
+        )
 
     async def remove(self, id: str) -> None:
         """Remove a data query; Conflict while workflows run it. NotFound."""
         await self._row(id)
-        used = await workflows_of(self._seen, self._tenant, id)
+        used = await self._workflows(id)
         if used:
             said = listed("workflow", used)
             raise Conflict(f"the data query {id} is used by {said}", code="TEN-3149")
@@ -328,6 +337,9 @@ class DataQueries(_Records[DataQueryRow, SavedDataQuery]):
             duration_ms=_milliseconds(ran.seconds),
             cached=ran.is_cached,
         )
+
+    async def _workflows(self, id: str) -> Sequence[str]:
+        return await workflows_of(self._seen, self._source.plans.values, self._tenant, id)
 
     async def _checked(self, document: JSON) -> tuple[bytes, dict[str, Any], Iterable[Problem]]:
         given = document.get("dataSourceId") if isinstance(document, dict) else None

@@ -3,44 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+from operator import attrgetter
 
 import msgspec
 
 from tenuto.definition import check
 from tenuto.definition.query_places import query_places
-from tenuto.engine.definitions.plans import is_there
-from tenuto.model.test_run import is_test_run
+from tenuto.engine.definitions.large_documents import LargeDocuments
+from tenuto.store.parts.data_queries import DataQueryRow
 from tenuto.store.protocol import Parts
+from tenuto.workspace.definition_uses import found_in_definitions
+from tenuto.workspace.portions import page_by_name, size_of_parts
 
 MOST = 100
 """So many are named."""
-_PAGE = 200
 _SHOWN = 5
 
 
 async def queries_of(seen: Parts, tenant: str, source_id: str) -> list[str]:
     """The data queries of a data source."""
-    rows = await seen.data_queries.page(tenant, data_source_id=source_id, limit=MOST)
+
+    async def read(after: str, count: int) -> Sequence[DataQueryRow]:
+        return await seen.data_queries.page(
+            tenant, data_source_id=source_id, after=after, limit=count
+        )
+
+    rows, _ = await page_by_name(
+        MOST, None, read, name=attrgetter("id"), size=lambda row: size_of_parts(row.document)
+    )
     return [row.id for row in rows]
 
 
-async def workflows_of(seen: Parts, tenant: str, query_id: str) -> list[str]:
+async def workflows_of(
+    seen: Parts, values: LargeDocuments, tenant: str, query_id: str
+) -> list[str]:
     """The workflows whose newest versions run a data query."""
     found: list[str] = []
-    after = ""
-    while True:
-        rows = await seen.definitions.newest(tenant, after=after, limit=_PAGE)
-        found += [
-            row.id
-            for row in rows
-            if is_there(row)
-            and not is_test_run(row.id)
-            and b"dataQueryID" in row.content
-            and _names(row.content, query_id)
-        ]
-        if len(rows) < _PAGE or len(found) >= MOST:
-            return found[:MOST]
-        after = rows[-1].id
+    # An id has no letters that JSON writes in another way.
+    written, look = f'"{query_id}"'.encode(), partial(_names, id=query_id)
+    async for workflow, is_named in found_in_definitions(seen, values, tenant, written, look):
+        if is_named:
+            found.append(workflow)
+        if len(found) == MOST:
+            break
+    return found
 
 
 def listed(kind: str, ids: Sequence[str]) -> str:

@@ -33,6 +33,7 @@ from tenuto.store.parts.instances import InstanceQuery
 from tenuto.store.protocol import Parts
 from tenuto.workspace.cursors import read_cursor, write_cursor
 from tenuto.workspace.instance_lists import instance_rows
+from tenuto.workspace.own_limits import of_new_version
 from tenuto.workspace.portions import Portions, size_of_parts
 from tenuto.workspace.source import Source
 from tenuto.workspace.values import SavedWorkflow
@@ -114,10 +115,12 @@ class Definitions:
         before = await self._seen.definitions.get(self._tenant, id)
         newest = 0 if before is None else before.version
         saved = await plans.save(self._tenant, document, only_after=only_after, plan=plan)
+        lowered = await of_new_version(self._source.store, before, saved.version)
+        problems = as_warnings((await self.checked(document, may_refuse=False)).problems)
         return Saved(
             id=id,
             version=saved.version,
-            problems=as_warnings((await self.checked(document, may_refuse=False)).problems),
+            problems=(*problems, *lowered),
             is_new=saved.version != newest,
             before=before,
             digest=saved.digest,

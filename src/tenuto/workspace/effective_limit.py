@@ -66,8 +66,9 @@ def rules_problems(document: JSON) -> list[Problem]:
     if isinstance(targets, dict):
         found = [each for each in found if not each.path.startswith(f"{_WHERE}.targets")]
         found += islice(_wrong_fields(targets, LoadTargets, f"{_WHERE}.targets"), _MOST_WRONG)
-    if not found:
-        rules = msgspec.convert(given, ResourceBasedLimits)
+    bounds = {name: given[name] for name in ("min", "max") if name in given}
+    if not any(each.path in (f"{_WHERE}.min", f"{_WHERE}.max") for each in found):
+        rules = msgspec.convert(bounds, ResourceBasedLimits)
         if rules.min > rules.max:
             message = f"min is {rules.min:,}, which is more than max, {rules.max:,}"
             found.append(_problem(f"{_WHERE}.min", message, "Lower min, or raise max."))

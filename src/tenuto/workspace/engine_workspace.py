@@ -25,6 +25,7 @@ from tenuto.workspace.documents import Deployer
 from tenuto.workspace.events import Events
 from tenuto.workspace.instance import EMBEDDED, WORKFLOW_REMOVED, InstanceRef
 from tenuto.workspace.limits import Limits
+from tenuto.workspace.own_limits import of_new_version
 from tenuto.workspace.schedules import Schedules
 from tenuto.workspace.starting import Starting
 from tenuto.workspace.stored_workspace import StoredWorkspace
@@ -239,8 +240,11 @@ class EngineWorkspace(StoredWorkspace):
         return declared if declared or function is None else function.input_schema
 
     async def _saved_version(self, document: JSON) -> tuple[int, Sequence[Problem]]:
+        id, store = document.get("id") if isinstance(document, dict) else None, self.engine.store
+        before = await store.definitions.get(self.tenant, id) if isinstance(id, str) else None
         version = (await self.engine.plans.save(self.tenant, document)).version
-        return version, await self.definitions.warnings(document)
+        lowered = await of_new_version(store, before, version)
+        return version, (*await self.definitions.warnings(document), *lowered)
 
     def _query_runner(self) -> QueryRunner | None:
         executor = self.engine.executors.get(DataQuery)

@@ -19,6 +19,7 @@ from tenuto.workspace.definitions import (
     candidate_ids,
     is_taken,
 )
+from tenuto.workspace.own_limits import of_new_version
 from tenuto.workspace.source import Source
 
 
@@ -95,10 +96,11 @@ class LargeDefinitions:
             raise invalid_definition(reading.problems)
         before = await self._seen.definitions.get(self._tenant, version.id)
         row = await self._source.plans.save_version(self._tenant, version, only_after)
+        lowered = await of_new_version(self._source.store, before, row.version)
         return Saved(
             id=row.id,
             version=row.version,
-            problems=as_warnings(await self._problems(reading)),
+            problems=(*as_warnings(await self._problems(reading)), *lowered),
             is_new=row.version != (0 if before is None else before.version),
             before=before,
             digest=version.digest,

@@ -29,12 +29,12 @@ from tenuto.workspace.instance_lists import instance_rows
 from tenuto.workspace.limit_values import ChangedLimits, LimitsPreview, SavedQueueRule
 from tenuto.workspace.limits_document import read_limits
 from tenuto.workspace.limits_preview import preview, situation, taken
+from tenuto.workspace.own_limits import below_what_runs
 from tenuto.workspace.queue_rules import QueueRules
 from tenuto.workspace.stored_limits import StoredConfigs, StoredLimits, set_limits
 
 NOT_IN_QUEUE = "TEN-3193"
 CHANGED_MEANWHILE = "TEN-3194"
-BELOW = "TEN-2840"
 BOUND_BELOW = "TEN-2846"
 NOT_COUNTED = "TEN-2847"
 _TRIES = 5
@@ -278,15 +278,8 @@ def _warnings(
     for key, held in sorted(counts.items()):
         most = after.of(key)
         if most is not None and held > most and most != before.of(key):
-            found.append(
-                Problem(
-                    code=BELOW,
-                    path=_path(key, is_adaptive=most != service.global_max_concurrent),
-                    message=f"limit {key} {most}, {held} run; nothing is ended",
-                    advice="Those that run go on; the next one begins once fewer run.",
-                    severity="warning",
-                )
-            )
+            path = _path(key, is_adaptive=most != service.global_max_concurrent)
+            found.append(below_what_runs(key, most, held, path))
     return found[:_MOST_WARNINGS]
 
 

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TypeVar
 
 from tenuto.store.row_sizes import RowSizes
+from tenuto.workspace.cursors import read_cursor, write_cursor
 
 Row = TypeVar("Row")
 
@@ -77,6 +78,30 @@ async def in_portions(
         if len(before) < wanted:
             return rows, False
     return rows, True
+
+
+async def page_by_name(
+    limit: int,
+    cursor: str | None,
+    read: Callable[[str, int], Awaitable[Sequence[Row]]],
+    *,
+    name: Callable[[Row], str],
+    size: Callable[[Row], int],
+) -> tuple[list[Row], str | None]:
+    """The rows of a page of a list that is ordered by name, and its cursor; None for the last page.
+
+    `read` gives up to so many rows behind a name.
+    """
+    first = read_cursor(cursor, str) or ""
+
+    async def portion(count: int, before: Sequence[Row]) -> Sequence[Row]:
+        return await read(name(before[-1]) if before else first, count)
+
+    # One more than is shown tells whether there are more.
+    rows, is_cut = await in_portions(limit + 1, portion, size)
+    shown = rows[:limit]
+    has_more = len(rows) > len(shown) or (is_cut and bool(rows))
+    return shown, write_cursor(name(shown[-1])) if has_more else None
 
 
 def size_of_parts(*parts: bytes | str | None) -> int:

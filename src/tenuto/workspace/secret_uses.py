@@ -8,9 +8,9 @@ from typing import Final
 
 import msgspec
 
-from tenuto.engine.definitions.plans import is_there
-from tenuto.model.test_run import is_test_run
+from tenuto.engine.definitions.large_documents import LargeDocuments
 from tenuto.store.protocol import Parts
+from tenuto.workspace.definition_uses import found_in_definitions
 from tenuto.workspace.secret_values import SecretUses
 
 MOST: Final = 100
@@ -25,20 +25,17 @@ _REFERENCE: Final = re.compile(
 """The one form in which a definition may name a secret, in the JSON of its content."""
 
 
-async def secret_uses(seen: Parts, tenant: str, names: Collection[str]) -> Mapping[str, SecretUses]:
+async def secret_uses(
+    seen: Parts, values: LargeDocuments, tenant: str, names: Collection[str]
+) -> Mapping[str, SecretUses]:
     """What of a tenant names each of these secrets."""
     found = {name: SecretUses(workflows=[], data_sources=[]) for name in names}
-    after = ""
-    while found:
-        rows = await seen.definitions.newest(tenant, after=after, limit=_PAGE)
-        for row in rows:
-            if _MARK in row.content and is_there(row) and not is_test_run(row.id):
-                for name in named_in(row.content):
-                    if name in found and len(found[name].workflows) < MOST:
-                        found[name].workflows.append(row.id)
-        if len(rows) < _PAGE:
-            break
-        after = rows[-1].id
+    if found:
+        named = found_in_definitions(seen, values, tenant, _MARK, named_in)
+        async for workflow, secrets in named:
+            for name in secrets & found.keys():
+                if len(found[name].workflows) < MOST:
+                    found[name].workflows.append(workflow)
     await _add_sources(seen, tenant, found)
     return found
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from operator import attrgetter
 from typing import Final
 
 from tenuto.definition.report import did_you_mean
@@ -14,7 +15,7 @@ from tenuto.model.quotas import refuse_beyond
 from tenuto.model.secret_place import NAME, about
 from tenuto.store.parts.secrets import SecretRow
 from tenuto.store.protocol import Parts
-from tenuto.workspace.cursors import read_cursor, write_cursor
+from tenuto.workspace.portions import page_by_name, size_of_parts
 from tenuto.workspace.secret_uses import secret_uses, uses_text
 from tenuto.workspace.secret_values import Secret, SecretUses
 from tenuto.workspace.source import Source
@@ -76,19 +77,14 @@ class TenantSecrets:
     async def get(self, name: str) -> Secret:
         """A secret, without its value; NotFound."""
         row = await self._row(name)
-        return _shown(row, (await secret_uses(self._seen, self._tenant, [name]))[name])
+        return _shown(row, (await self._uses([name]))[name])
 
     async def page(self, *, limit: int = 100, cursor: str | None = None) -> Page[Secret]:
         """A page of secrets, without their values, ordered by name."""
         within(limit, "limit", 1, MOST_ITEMS)
-        after = read_cursor(cursor, str) or ""
-        rows = await self._seen.secrets.page(self._tenant, after=after, limit=limit + 1)
-        shown = rows[:limit]
-        uses = await secret_uses(self._seen, self._tenant, [row.name for row in shown])
-        return Page(
-            items=[_shown(row, uses[row.name]) for row in shown],
-            next_cursor=write_cursor(shown[-1].name) if len(rows) > limit else None,
-        )
+        rows, next_cursor = await self._page(limit, cursor)
+        uses = await self._uses([row.name for row in rows])
+        return Page(items=[_shown(row, uses[row.name]) for row in rows], next_cursor=next_cursor)
 
     async def remove(self, name: str, *, force: bool = False) -> None:
         """Remove a secret; Conflict while something names it, unless `force`. NotFound.
@@ -115,10 +111,20 @@ class TenantSecrets:
 
     # -- inner
 
+    async def _page(self, limit: int, cursor: str | None) -> tuple[Sequence[SecretRow], str | None]:
+        async def read(after: str, count: int) -> Sequence[SecretRow]:
+            return await self._seen.secrets.page(self._tenant, after=after, limit=count)
+
+        return await page_by_name(limit, cursor, read, name=attrgetter("name"), size=_size)
+
+    async def _uses(self, names: Collection[str]) -> Mapping[str, SecretUses]:
+        return await secret_uses(self._seen, self._source.plans.values, self._tenant, names)
+
     async def _row(self, name: str) -> SecretRow:
         row = await self._seen.secrets.get(self._tenant, name)
         if row is None:
-            known = [each.name for each in await self._seen.secrets.page(self._tenant)]
+            rows, _ = await self._page(MOST_ITEMS, None)
+            known = [each.name for each in rows]
             advice = did_you_mean(name, known, "`tenuto secrets list` shows the secrets.")
             raise NotFound(f"there is no secret {name}", code=_UNKNOWN, advice=advice)
         return row
@@ -193,3 +199,7 @@ def _shown(row: SecretRow, uses: SecretUses) -> Secret:
         changed_by=row.changed_by,
         used_by=uses,
     )
+
+
+def _size(row: SecretRow) -> int:
+    return size_of_parts(row.sealed, "".join(row.destinations or ()))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from functools import partial
+from operator import attrgetter
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -31,7 +32,7 @@ from tenuto.model.working_time import WorkingDuration
 from tenuto.store.parts.calendars import CalendarRow
 from tenuto.store.protocol import Parts
 from tenuto.workspace.calendar_uses import calendar_uses
-from tenuto.workspace.cursors import read_cursor, write_cursor
+from tenuto.workspace.portions import page_by_name, size_of_parts
 from tenuto.workspace.schedule_values import (
     CalendarDay,
     CalendarUses,
@@ -62,15 +63,16 @@ class StoredCalendars:
         return await self._shown(await self._row(id, version))
 
     async def page(self, *, limit: int = 100, cursor: str | None = None) -> Page[SavedCalendar]:
-        """A page of calendars, ordered by id."""
+        """A page of calendars, ordered by id; long lists of dates end it before its limit."""
         within(limit, "limit", 1, MOST_ITEMS)
-        after = read_cursor(cursor, str) or ""
-        rows = await self._seen.calendars.page(self._tenant, after=after, limit=limit + 1)
-        shown = rows[:limit]
-        return Page(
-            items=[await self._shown(row) for row in shown],
-            next_cursor=write_cursor(shown[-1].id) if len(rows) > limit else None,
+
+        async def read(after: str, count: int) -> Sequence[CalendarRow]:
+            return await self._seen.calendars.page(self._tenant, after=after, limit=count)
+
+        rows, next_cursor = await page_by_name(
+            limit, cursor, read, name=attrgetter("id"), size=lambda row: size_of_parts(row.document)
         )
+        return Page(items=[await self._shown(row) for row in rows], next_cursor=next_cursor)
 
     async def uses(self, id: str) -> CalendarUses:
         """The schedules, calendars and workflows that name a calendar; NotFound."""

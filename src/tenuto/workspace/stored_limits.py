@@ -17,6 +17,7 @@ from tenuto.store.parts.slot_rows import (
     SERVICE,
     WOKEN,
     ConcurrencyRow,
+    QueuePlace,
     QueueRuleRow,
     Slot,
 )
@@ -115,7 +116,7 @@ class StoredLimits:
     ) -> Page[QueuedInstance]:
         """A page of the instances that wait for slots, in their order."""
         within(limit, "limit", 1, MOST_ITEMS)
-        place = read_cursor(cursor, tuple[int | None, Slot])
+        place = read_cursor(cursor, tuple[int | None, QueuePlace])
         first, after = (0, None) if place is None else place
         waiting = self._source.store.slots
         found = await waiting.waiting_instances(
@@ -127,7 +128,7 @@ class StoredLimits:
         else:
             numbers = await waiting.numbers(self._tenant, workflow, after=after, limit=limit)
         items = await self._shown(slots, _positions(first, numbers))
-        last = (items[-1].position, slots[-1]) if len(found) > limit else None
+        last = (items[-1].position, slots[-1].queue_place) if len(found) > limit else None
         return Page(items=items, next_cursor=None if last is None else write_cursor(last))
 
     async def uses(self) -> LimitUses:

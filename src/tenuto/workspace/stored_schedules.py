@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
+from operator import attrgetter
 from typing import NamedTuple
 
 import msgspec
@@ -21,6 +22,7 @@ from tenuto.schedules.documents import ReadSchedule, read_schedule
 from tenuto.store.parts.schedules import ScheduleRow, TickPlace, TickRow
 from tenuto.store.protocol import Parts
 from tenuto.workspace.cursors import Milliseconds, Number, read_cursor, write_cursor
+from tenuto.workspace.portions import page_by_name, size_of_parts
 from tenuto.workspace.schedule_values import (
     ANY_SCHEDULE,
     PreviewedTick,
@@ -70,21 +72,10 @@ class StoredSchedules:
         limit: int = 100,
         cursor: str | None = None,
     ) -> Page[SavedSchedule]:
-        """A page of schedules, ordered by id."""
+        """A page of schedules, ordered by id; large inputs end it before its limit."""
         within(limit, "limit", 1, MOST_ITEMS)
-        rows = await self._seen.schedules.page(
-            self._tenant,
-            after=read_cursor(cursor, str) or "",
-            limit=limit + 1,
-            workflow_id=which.workflow_id,
-            calendar_id=which.calendar,
-            status=which.status,
-        )
-        items = rows[:limit]
-        return Page(
-            items=[*map(shown, items)],
-            next_cursor=write_cursor(items[-1].id) if len(rows) > limit else None,
-        )
+        rows, next_cursor = await self._page(which, limit, cursor)
+        return Page(items=[*map(shown, rows)], next_cursor=next_cursor)
 
     async def preview(
         self, id: str, *, count: int = 10, after: datetime | None = None
@@ -161,13 +152,30 @@ class StoredSchedules:
         found = await self._seen.schedules.get(self._tenant, id)
         if found is not None:
             return found
-        known = [each.id for each in await self._seen.schedules.page(self._tenant, limit=1_000)]
+        known = await self._seen.schedules.ids(self._tenant, MOST_ITEMS)
         otherwise = "`tenuto schedules list` shows those that there are."
         raise NotFound(
             f"there is no schedule {id}", code="TEN-3080", advice=did_you_mean(id, known, otherwise)
         )
 
     # -- inner
+
+    async def _page(
+        self, which: ScheduleFilter, limit: int, cursor: str | None
+    ) -> tuple[list[ScheduleRow], str | None]:
+        async def read(after: str, count: int) -> Sequence[ScheduleRow]:
+            return await self._seen.schedules.page(
+                self._tenant,
+                after=after,
+                limit=count,
+                workflow_id=which.workflow_id,
+                calendar_id=which.calendar,
+                status=which.status,
+            )
+
+        return await page_by_name(
+            limit, cursor, read, name=attrgetter("id"), size=lambda row: size_of_parts(row.content)
+        )
 
     async def _all_problems(
         self,

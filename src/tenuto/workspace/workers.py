@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 
 from tenuto.ports import Clock
 from tenuto.store.parts.workers import WorkerRow
 from tenuto.store.protocol import Parts
-from tenuto.workspace.cursors import read_cursor, write_cursor
-from tenuto.workspace.portions import in_portions, size_of_parts
+from tenuto.workspace.portions import page_by_name, size_of_parts
 from tenuto.workspace.values import Page, WorkerStatus
 
 _MOST_LEASES = 100_000
@@ -25,18 +25,15 @@ class TenantWorkers:
 
     async def page(self, *, limit: int = 100, cursor: str | None = None) -> Page[WorkerStatus]:
         """A page of workers, ordered by id; long lists of tasks end it before its limit."""
-        after = read_cursor(cursor, str) or ""
         now = self._clock.now()
 
-        async def read(count: int, before: Sequence[WorkerRow]) -> Sequence[WorkerRow]:
-            start = before[-1].worker_id if before else after
-            return await self._seen.workers.page(self._tenant, now, after=start, limit=count)
+        async def read(after: str, count: int) -> Sequence[WorkerRow]:
+            return await self._seen.workers.page(self._tenant, now, after=after, limit=count)
 
-        rows, has_more = await in_portions(limit, read, _size)
-        return Page(
-            items=await self._shown(rows),
-            next_cursor=write_cursor(rows[-1].worker_id) if has_more and rows else None,
+        rows, next_cursor = await page_by_name(
+            limit, cursor, read, name=attrgetter("worker_id"), size=_size
         )
+        return Page(items=await self._shown(rows), next_cursor=next_cursor)
 
     async def _shown(self, rows: Sequence[WorkerRow]) -> list[WorkerStatus]:
         if not rows:

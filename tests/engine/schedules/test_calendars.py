@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 import warnings
 from collections.abc import Callable, Collection
 from typing import Any
@@ -17,7 +18,7 @@ from tenuto.calendars import Calendar, is_working
 from tenuto.calendars.calendar import HolidayRule
 from tenuto.calendars.public_holidays import holidays_of
 from tenuto.engine.definitions import calendar_values
-from tenuto.engine.definitions.calendar_values import calendar_of
+from tenuto.engine.definitions.calendar_values import Resolved, calendar_of
 from tenuto.engine.definitions.calendars import Calendars as EngineCalendars
 from tenuto.engine.definitions.large_documents import LARGE, LargeDocuments
 from tenuto.engine.settings import Settings
@@ -268,6 +269,26 @@ def test_calendars_that_did_not_change_are_not_read_again(monkeypatch: pytest.Mo
         assert read == ["office", "other-1"], "only those that a new one extends"
 
 
+def test_a_change_is_taken_over_while_a_thread_reads_calendars() -> None:
+    """Threads read and resolve calendars of the value that the loop makes the next one of."""
+    rows = {id: _row(office(id=id)) for id in ("a", "b", "c", "d")}
+    before = Resolved(rows, 2026)
+    unread = iter(rows)
+
+    class ReadMeanwhile(dict[str, CalendarRow]):
+        def get(self, id: str, *given: Any) -> Any:  # noqa: ANN401
+            other = next(unread, None)
+            if other is not None:
+                thread = threading.Thread(target=before.__getitem__, args=(other,))
+                thread.start()
+                thread.join()
+            return super().get(id, *given)
+
+    assert is_working(before[next(unread)], at("10:00"))
+    after = before.with_rows(ReadMeanwhile(rows))
+    assert is_working(after["d"], at("10:00"))
+
+
 def test_holidays_of_a_country_are_asked_for_once() -> None:
     rules = [{"country": country} for country in ("DE", "FR")]
     with Clockwork() as world:
@@ -277,6 +298,17 @@ def test_holidays_of_a_country_are_asked_for_once() -> None:
             save(world, {"id": f"heir-{number}", "extends": "office"})
         save(world, office(holidays=rules, name="Changed"))
         assert holidays_of.cache_info().misses == 2
+
+
+def _row(document: dict[str, Any]) -> CalendarRow:
+    return CalendarRow(
+        tenant="default",
+        id=document["id"],
+        version=1,
+        document=msgspec.json.encode(document),
+        created_at=at("00:00"),
+        created_by=None,
+    )
 
 
 async def _usage(app: Any) -> Any:  # noqa: ANN401

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from tenuto.expr import compile_template
 from tenuto.expr.segments import segments
 from tenuto.model.json import Object
 from tenuto.schedules import Schedule
+from tenuto.store.parts.schedules import Fire, ScheduleKey, Schedules as StoredSchedules
 from tests.engine.schedules.clockwork import Clockwork
 
 LONG = "{{[" + ",".join(["schedule.id"] * 300) + "].length}}"
@@ -88,7 +90,7 @@ def test_a_process_that_begins_compiles_nothing_before_a_tick(
 def test_inputs_beyond_the_bound_of_bytes_are_forgotten_and_fire_all_the_same(
     monkeypatch: pytest.MonkeyPatch, compiled: list[threading.Thread]
 ) -> None:
-    monkeypatch.setattr(documents, "_EXPRESSION_BYTES", 50_000)
+    monkeypatch.setattr(documents, "_KEPT_BYTES", 2_500_000)
     with Clockwork() as world:
         world.save("a", input=input("a"))
         world.save("b", input=input("b"))
@@ -96,6 +98,22 @@ def test_inputs_beyond_the_bound_of_bytes_are_forgotten_and_fire_all_the_same(
         world.skip(minutes=11)
         assert world.started("a") == world.started("b") == [5, 10]
         assert len(compiled) == 3, "the last one is kept"
+
+
+def test_large_inputs_with_short_expressions_count_with_all_their_bytes(
+    monkeypatch: pytest.MonkeyPatch, compiled: list[threading.Thread]
+) -> None:
+    monkeypatch.setattr(documents, "_KEPT_BYTES", 50_000)
+    with Clockwork() as world:
+        for id in ("a", "b", "c"):
+            world.save(id, input={"id": "{{schedule.id}}", "text": "x" * 20_000})
+        compiled.clear()
+        world.skip(minutes=6)
+        assert len(compiled) == 3
+        world.skip(minutes=5)
+        assert len(compiled) == 4, "two of the three are kept, and fire before the other one"
+        for id in ("a", "b", "c"):
+            assert world.started(id) == [5, 10]
 
 
 @pytest.mark.asyncio
@@ -163,3 +181,26 @@ def test_those_at_hand_fire_before_those_that_are_to_be_compiled(
         world.skip(minutes=6)
         assert world.started("a") == world.started("b") == [5]
     assert order == ["b", "a"]
+
+
+def test_those_at_hand_are_written_before_the_first_of_the_others_is_compiled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    order: list[str] = []
+    compiled, fire = documents.compiled, StoredSchedules.fire
+
+    def noted_compiled(schedule: Schedule) -> TickInput:
+        order.append(f"compiled {schedule.id}")
+        return compiled(schedule)
+
+    async def noted_fire(self: StoredSchedules, fires: Sequence[Fire]) -> set[ScheduleKey]:
+        order.extend(f"fired {each.row.id}" for each in fires)
+        return await fire(self, fires)
+
+    with Clockwork() as world:
+        world.save("a", input=input())
+        world.save("b")
+        monkeypatch.setattr(documents, "compiled", noted_compiled)
+        monkeypatch.setattr(StoredSchedules, "fire", noted_fire)
+        world.skip(minutes=6)
+    assert order[:3] == ["fired b", "compiled a", "fired a"]

@@ -6,7 +6,8 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
-from datetime import timedelta
+from datetime import datetime, timedelta
+from functools import wraps
 from itertools import pairwise
 from typing import Any
 
@@ -14,9 +15,12 @@ import pytest
 import pytest_asyncio
 
 from tenuto import Tenuto
+from tenuto.engine.definitions.large_documents import LARGE
+from tenuto.engine.schedules import firing as engine_firing
 from tenuto.engine.settings import Settings
 from tenuto.model.json import Object
 from tenuto.store.parts.instances import InstanceQuery
+from tenuto.store.parts.schedules import ScheduleRow, Schedules
 from tests.kit.postgres_database import fresh_database
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
@@ -103,6 +107,30 @@ async def test_what_one_saves_the_other_fires_when_the_first_is_gone(
     await until_ticks(one, ["s"], known + 2)
 
 
+async def test_inputs_that_are_compiled_later_wait_for_no_claim(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pass takes more schedules than it has time to compile, and goes on with them at once."""
+    due = Schedules.due
+
+    @wraps(due)
+    async def held_for_long(self: Schedules, now: datetime, limit: int) -> list[ScheduleRow]:
+        return await due(self, now, limit, timedelta(hours=1))
+
+    monkeypatch.setattr(Schedules, "due", held_for_long)
+    monkeypatch.setattr(engine_firing, "_COMPILED_FOR", 0.0)
+    async with app_on(url) as app:
+        await app.deploy(FLOW)
+        schedules, moment = app.engine.schedules, app.engine.clock.now() + timedelta(seconds=2)
+        ids = [f"s{number}" for number in range(3)]
+        for id in ids:
+            input: Object = {"text": "{{schedule.id}}", "more": "x" * LARGE}
+            document: Object = {"id": id, "executeAt": moment.isoformat(), "input": input}
+            target: Object = {"target": {"workflowId": "quick"}}
+            await schedules.save("default", document | target, by=None)
+        assert set((await until_ticks(app, ids, 1)).values()) == {1}
+
+
 async def test_a_queue_goes_on_where_another_process_saw_the_end(
     apps: tuple[Tenuto, Tenuto],
 ) -> None:
@@ -138,8 +166,11 @@ async def test_a_queue_is_looked_at_less_and_less_while_nothing_changes(
     assert waits == sorted(waits)
     assert waits[-1] == SETTINGS.longest_nap
     # The process that cancels it sees its end, and the one that waited is started.
+    async with asyncio.timeout(60):
+        while first.instance_id not in await instances(one):
+            await one.engine.clock.sleep(0.05)
     await one.at(str(first.instance_id)).cancel()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         while True:
             tick = await two.engine.store.schedules.tick("default", "q", nominal)
             if tick is not None and tick.outcome == "started":

@@ -11,14 +11,14 @@ from tenuto.access.permissions import Permission
 from tenuto.access.principal import refuse_unless
 from tenuto.api.call import Call, NoQuery
 from tenuto.api.operation import API, Resource
-from tenuto.api.paging import Page, PageQuery, Place, page_of
+from tenuto.api.paging import Page, PageQuery, Place
 from tenuto.api.shapes import MOST_ITEMS, Answer, Body, Moment, shaped
 from tenuto.model.durations import epoch_ms, from_epoch_ms
 from tenuto.model.json import Object
 from tenuto.model.status import Status
 from tenuto.store.parts.bulk import BulkPlace
 from tenuto.workspace import audit_values, values
-from tenuto.workspace.cursors import read_cursor
+from tenuto.workspace.cursors import read_cursor, write_cursor
 from tenuto.workspace.values import BulkAction, BulkOperation, BulkTarget
 
 BULK = Resource(API, tag="bulk", read=Permission.INSTANCES_READ, write=Permission.INSTANCES_CONTROL)
@@ -173,12 +173,15 @@ async def list_bulks(call: Call[PageQuery]) -> Page[BulkView]:
     """List bulk operations, newest first; without `instances:read`, the backfills alone."""
     place = read_cursor(call.query.cursor, Place)
     below = None if place is None else BulkPlace(from_epoch_ms(place.at_ms), place.id)
-    found = await call.workspace.bulk.list(
+    found, end = await call.workspace.bulk.page(
         call.query.limit,
         below=below,
         only_backfills=not call.principal.may(Permission.INSTANCES_READ),
     )
-    return page_of(found, bulk_view, _place, has_more=len(found) == call.query.limit)
+    return Page(
+        items=[*map(bulk_view, found)],
+        next_cursor=None if end is None else write_cursor(Place(epoch_ms(end.created_at), end.id)),
+    )
 
 
 @BULK.get("/instances/bulk/{id}", otherwise=Permission.SCHEDULES_READ)
@@ -244,9 +247,3 @@ def bulk_view(shown: BulkOperation) -> BulkView:
         id=UNSET if shown.id is None else shown.id,
         failures=[shaped(FailureItem, each) for each in shown.failures],
     )
-
-
-def _place(shown: BulkOperation) -> Place:
-    assert shown.id is not None
-    assert shown.created_at is not None
-    return Place(epoch_ms(shown.created_at), shown.id)

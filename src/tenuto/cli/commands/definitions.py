@@ -105,6 +105,7 @@ def deploy(
         from tenuto.cli import exits
         from tenuto.cli.code import code_checked
         from tenuto.cli.records import AFTER_WORKFLOWS, BEFORE_WORKFLOWS, in_order, split
+        from tenuto.cli.saved_definitions import deployed_in
         from tenuto.cli.sources import read_all, refuse
         from tenuto.cli.task_warnings import (
             tasks_around,
@@ -133,8 +134,10 @@ def deploy(
                 before = in_order(records, BEFORE_WORKFLOWS)
                 after = in_order(records, AFTER_WORKFLOWS)
                 others = [(each, await each.saved_in(space)) for each in before]
-                versions = [await space.deploy(source.deployable) for source in sources]
+                deployed = [await deployed_in(space, source) for source in sources]
                 others += [(each, await each.saved_in(space)) for each in after]
+        versions = [version for version, _ in deployed]
+        sources = [source for _, source in deployed]
         known = await tasks_of(backend.space)
         typed = {id: schema for id, schema in known.items() if schema is not None}
         sources = [with_task_warnings(each, known | tasks_around(each) | typed) for each in sources]

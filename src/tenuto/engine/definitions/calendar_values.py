@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
+from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -14,6 +15,8 @@ from tenuto.calendars import Calendar, Unresolved, WorkingCalendar, resolve
 from tenuto.calendars.documents import stored_calendar
 from tenuto.model.json import JSON, Object
 from tenuto.store.parts.calendars import CalendarRow
+
+Made = TypeVar("Made")
 
 _RULE = 10_000
 """The holidays of a country cost as much as so many bytes of a document."""
@@ -45,11 +48,11 @@ class Read(Mapping[str, Calendar]):
     """Calendars by id, each read from its document when it is first asked for."""
 
     def __init__(
-        self, rows: Mapping[str, CalendarRow], before: Mapping[str, tuple[CalendarRow, Calendar]]
+        self, rows: Mapping[str, CalendarRow], before: dict[str, tuple[CalendarRow, Calendar]]
     ) -> None:
         """`before`: those that were read before, with the rows that they were read from."""
         self._rows = rows
-        self.read = {id: known for id, known in before.items() if rows.get(id) is known[0]}
+        self.read = _still_there(before, rows)
 
     def __getitem__(self, id: str) -> Calendar:
         row = self._rows[id]
@@ -107,11 +110,11 @@ class Resolved(Mapping[str, WorkingCalendar]):
         self.found: dict[tuple[str, ...], WorkingCalendar | None] = {}
         """What was resolved, by the versions of a calendar and those it extends."""
         if before is not None:
-            kept = before.heads.items()
-            self.heads = {id: known for id, known in kept if rows.get(id) is known[0]}
+            self.heads = _still_there(before.heads, rows)
         if before is not None and before.year == year:
             there = {f"{id}:{row.version}" for id, row in rows.items()}
-            self.found = {key: one for key, one in before.found.items() if there.issuperset(key)}
+            found = before.found.copy()  # in one step: threads add to it
+            self.found = {key: one for key, one in found.items() if there.issuperset(key)}
 
     @cached_property
     def digest(self) -> str:
@@ -182,6 +185,13 @@ class Resolved(Mapping[str, WorkingCalendar]):
 
     def _version(self, id: str) -> int:
         return self.rows[id].version if id in self.rows else 0
+
+
+def _still_there(
+    before: dict[str, tuple[CalendarRow, Made]], rows: Mapping[str, CalendarRow]
+) -> dict[str, tuple[CalendarRow, Made]]:
+    """What was made of rows that are still there; threads add to it meanwhile."""
+    return {id: made for id, made in before.copy().items() if rows.get(id) is made[0]}
 
 
 def calendar_of(row: CalendarRow) -> Calendar:

@@ -14,7 +14,7 @@ from tenuto.engine.bounds import DEFAULT_BOUNDS
 from tenuto.engine.turns.fair_queue import FairQueue
 from tenuto.engine.turns.sharing import Sharing
 from tenuto.model.call_stack import with_call_room
-from tenuto.model.errors import Overloaded, StoreUnavailable
+from tenuto.model.errors import Overloaded, ProcessStops
 from tenuto.model.json import is_small
 from tenuto.model.pauses import PACE
 from tenuto.tasks.collector import collect_young
@@ -67,7 +67,7 @@ class LargeDocuments:
     ) -> Made:
         """What `work` makes of a document of so many bytes.
 
-        Overloaded, if it may be refused, and StoreUnavailable where the process stops before.
+        Overloaded, if it may be refused, and ProcessStops where the process stops before.
         """
         if size < self._large:
             return work()
@@ -187,8 +187,8 @@ class LargeDocuments:
         return future
 
 
-def _left() -> StoreUnavailable:
-    return StoreUnavailable("the engine stopped before it was read")
+def _left() -> ProcessStops:
+    return ProcessStops("the engine stopped before it was read")
 
 
 def _new_thread() -> SimpleQueue[_Job | None]:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from tenuto.engine.turns.sharing import Sharing
 from tenuto.expr import Steps
-from tenuto.model.errors import StoreUnavailable
+from tenuto.model.errors import ProcessStops
 from tenuto.model.test_run import PREFIX, is_inbox_of_test_run
 from tenuto.ports import Clock
 
@@ -65,14 +65,14 @@ class Slices:
 
     @contextmanager
     def for_answer(self) -> Iterator[None]:
-        """Say why there is no answer where matching for one was left: StoreUnavailable."""
+        """Say why there is no answer where matching for one was left: ProcessStops."""
         try:
             yield
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if not self.is_ended or task is None or task.cancelling():
                 raise
-            raise StoreUnavailable("the engine stopped before all was compared") from None
+            raise ProcessStops("the engine stopped before all was compared") from None
 
 
 class _Counted(Steps):

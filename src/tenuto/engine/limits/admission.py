@@ -13,6 +13,7 @@ from tenuto.core.slots import key_of, wanted
 from tenuto.engine.events.slices import Slices
 from tenuto.engine.limits.free_slots import FreeSlots
 from tenuto.engine.limits.known_limits import KnownLimits
+from tenuto.engine.limits.pace import Pace
 from tenuto.engine.limits.queue_bound import QueueBound
 from tenuto.engine.limits.slot_hints import SlotHints
 from tenuto.engine.meters import Histogram
@@ -33,8 +34,6 @@ COUNTED_EVERY = 0.25
 """Seconds after which slots that were given back are counted, where no row waits for them."""
 COUNTED_AT = 250
 """So many of them are counted at once."""
-_PACED_FOR = 120.0
-"""Seconds over which the pace of admission is measured, about."""
 
 
 class Admissions:
@@ -81,8 +80,8 @@ class Admissions:
         """In which rules of the queue are evaluated."""
         self._begun = Counter[str]()
         """Starts that take their slots with their turns: how many of each limit."""
-        self._paced = (shared.clock.ticks(), 0)
-        """Since when, and from how many, the pace is measured."""
+        self._pace = Pace(shared.clock)
+        """Of instances that get their slots."""
         self._bound = QueueBound(
             shared.clock,
             shared.store.slots,
@@ -161,15 +160,8 @@ class Admissions:
 
     def seconds_for(self, count: int) -> int:
         """How long it takes until so many are admitted, at the pace of the last minutes."""
-        since, granted = self._paced
-        elapsed = max(1.0, self._shared.clock.ticks() - since)
-        pace = max(self.granted - granted, 1) / elapsed
-        return max(1, min(MOST_SECONDS, math.ceil(count / pace)))
-
-    def _note_pace(self) -> None:
-        now = self._shared.clock.ticks()
-        if now - self._paced[0] > _PACED_FOR:
-            self._paced = (now - _PACED_FOR / 2, self.granted)
+        self._pace.seen(self.granted + self._free.taken)
+        return max(1, min(MOST_SECONDS, math.ceil(self._pace.seconds_for(count))))
 
     def hint(self) -> None:
         """There may be slots to grant."""
@@ -238,7 +230,7 @@ class Admissions:
         self.granted += admission.granted
         for kind, milliseconds in admission.waits:
             self.waits.setdefault(kind, Histogram(WAITS)).add(milliseconds / 1_000)
-        self._note_pace()
+        self._pace.seen(self.granted + self._free.taken)
         unread = [grant for grant in admission.grants if not self._granted(grant)]
         if unread or admission.has_mail:
             self._sent(admission.owners)

@@ -33,6 +33,8 @@ class FreeSlots:
         """How many slots of the service are kept for tenants with no rows that wait for it."""
         self._behind: set[str] = set()
         """The limits of the others, and of those that have taken one since."""
+        self.taken = 0
+        """How many slots instances have taken with turns of this process."""
 
     @property
     def is_service_full(self) -> bool:
@@ -117,6 +119,7 @@ class FreeSlots:
         """A turn has taken these slots, and given back those."""
         for slot in slots:
             self._held[slot.slot_key] = slot.keys
+            self.taken += not slot.node
         for slot_key in given_back:
             self._count_less(self._held.pop(slot_key, ()))
 

@@ -2,7 +2,8 @@
 
 A row is written with the change that it announces, and removed once its consequences are durable:
 events in the inbox for workflows that wait for them, and rows of deliveries. A drain that breaks
-off is repeated, with the same ids. A row that cannot be handled delays its own instance only.
+off is repeated, with the same ids. A row that cannot be handled delays its own instance only, and
+rows that take long delay their own tenant only.
 """
 
 from __future__ import annotations
@@ -11,8 +12,6 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from itertools import chain
-from typing import NamedTuple
 
 import msgspec
 
@@ -23,6 +22,7 @@ from tenuto.engine.events.slices import Slices
 from tenuto.engine.outbox.fan_out import Audiences
 from tenuto.engine.outbox.pace import Pace
 from tenuto.engine.outbox.parked_streams import ParkedStreams
+from tenuto.engine.outbox.preparations import Notice, Preparations, Prepared
 from tenuto.model.errors import Overloaded, StoreUnavailable, TenutoError
 from tenuto.model.events import Event
 from tenuto.model.log import LogRow
@@ -30,20 +30,13 @@ from tenuto.ports import Clock
 from tenuto.store.errors import DataRefused, Fenced
 from tenuto.store.parts.instances import InstanceQuery, InstanceRow
 from tenuto.store.parts.listeners import Listener
-from tenuto.store.parts.outbox import TENANTS_IN_TURN, OutboxRow, Posting, Stretch
+from tenuto.store.parts.outbox import TENANTS_IN_TURN, OutboxRow, Stretch
 from tenuto.store.protocol import Store
 
 log = logging.getLogger("tenuto.outbox")
 
 PAGE = 200
 """Rows of the outbox that are handled together."""
-
-
-class _Notice(NamedTuple):
-    """A row of the outbox, and its events."""
-
-    row: OutboxRow
-    events: list[Event]
 
 
 class Drainer:
@@ -78,6 +71,7 @@ class Drainer:
         self._listening: int | None = None
         """The change of the subscribers from which the audiences were made."""
         self._aside = ParkedStreams(clock)
+        self._preparations = Preparations(self._prepared)
         self._page = PAGE
         self._after = ""
         """The tenant behind which the next turn of tenants begins."""
@@ -115,16 +109,24 @@ class Drainer:
         await self._notify(self._one_pass(rows))
         return True
 
+    async def stop(self) -> None:
+        """End preparations; another process drains their rows."""
+        await self._preparations.stop()
+
     def _one_pass(self, rows: Sequence[OutboxRow]) -> Sequence[OutboxRow]:
         """The rows of one pass: a turn may have written thousands of entries, for many webhooks."""
         bounds = self._bounds
         most = bounds.shared_outbox_events if self._pace.is_shared else bounds.outbox_events
         rows_made = 0
+        has_fresh = False
         for place, row in enumerate(rows):
+            if row.tenant in self._preparations:
+                continue
             webhooks = self._audiences.of(row.tenant).webhooks
             rows_made += (row.last_seq - row.first_seq + 1) * max(1, webhooks)
-            if rows_made > most and place:
+            if rows_made > most and has_fresh:
                 return rows[:place]
+            has_fresh = True
         return rows
 
     async def _read_subscribers(self) -> None:
@@ -138,31 +140,49 @@ class Drainer:
             self._listening = listening
 
     async def _notify(self, rows: Sequence[OutboxRow]) -> None:
-        notices = await self._in_inbox(await self._read(rows))
-        now = self._clock.now()
-        postings: list[Posting] = []
-        for event in chain.from_iterable(notice.events for notice in notices):
-            slices = self._slices.of(event.tenant)
-            steps = slices.steps
-            for posting in self._audiences.of(event.tenant).postings_of(event, now, steps):
-                if posting is not None:
-                    postings.append(posting)
-                await slices.turn()
+        fresh = [row for row in rows if row.tenant not in self._preparations]
+        notices: dict[str, list[Notice]] = {}
+        for notice in await self._read(fresh):
+            notices.setdefault(notice.row.tenant, []).append(notice)
+        for tenant, its_own in notices.items():
+            self._preparations.begin(tenant, its_own)
+        await self._preparations.wait()
+        failures = self._preparations.failures()
+        drained, postings = self._preparations.take(rows)
         try:
-            numbers = [notice.row.number for notice in notices]
+            # Also where none are ready: then others are claimed next.
+            numbers = [row.number for row in drained]
             await self._pace.write(
                 lambda: self._store.outbox.drain(numbers, postings),
-                {notice.row.tenant for notice in notices},
+                {row.tenant for row in drained},
             )
         except DataRefused as error:
+            self._preparations.drop({row.tenant for row in drained})
             # Divided by halves, until the faulty row stands alone.
-            self._page = max(1, len(rows) // 2)
-            if len(rows) == 1:
-                self._aside.put(rows[0].stream, error)
+            self._page = max(1, len(drained) // 2)
+            if len(drained) == 1:
+                self._aside.put(drained[0].stream, error)
             return
         self._page = min(PAGE, self._page * 2)
         self._turn_on(rows)
-        self._aside.went({notice.row.stream for notice in notices} - self._aside.resting())
+        self._aside.went({row.stream for row in drained} - self._aside.resting())
+        for failure in failures:
+            raise failure
+
+    async def _prepared(self, notices: Sequence[Notice]) -> Prepared:
+        """The postings of one tenant's rows; rows whose events are refused have to stay."""
+        now = self._clock.now()
+        prepared: Prepared = {}
+        for notice in await self._in_inbox(notices):
+            postings = prepared[notice.row.number] = []
+            for event in notice.events:
+                slices = self._slices.of(event.tenant)
+                audience = self._audiences.of(event.tenant)
+                for posting in audience.postings_of(event, now, slices.steps):
+                    if posting is not None:
+                        postings.append(posting)
+                    await slices.turn()
+        return prepared
 
     def _turn_on(self, rows: Sequence[OutboxRow]) -> None:
         """Begin the next turn behind the last tenant that surely had one.
@@ -173,7 +193,7 @@ class Drainer:
         sure = max(1, TENANTS_IN_TURN - len(self._aside.resting()))
         self._after = tenants[:sure][-1]
 
-    async def _read(self, rows: Sequence[OutboxRow]) -> list[_Notice]:
+    async def _read(self, rows: Sequence[OutboxRow]) -> list[Notice]:
         """The notices of rows, in order; a stream with an unreadable row is parked."""
         stretches = [row.stretch for row in rows if row.event is None]
         tenants = {row.stream: row.tenant for row in rows if row.event is None}
@@ -184,7 +204,7 @@ class Drainer:
         found = await self._store.outbox.stretches(asked) if asked else []
         entries = iter(found)
         chains = dict(zip(firsts, found[len(stretches) :], strict=True))
-        notices: list[_Notice] = []
+        notices: list[Notice] = []
         unread: set[str] = set()
         for row in rows:
             log_rows = next(entries) if row.event is None else []
@@ -199,7 +219,7 @@ class Drainer:
                 unread.add(row.stream)
                 self._aside.put(row.stream, error)
             else:
-                notices.append(_Notice(row, events))
+                notices.append(Notice(row, events))
         return notices
 
     async def _instances(self, tenants: Mapping[str, str]) -> dict[str, InstanceRow]:
@@ -213,7 +233,7 @@ class Drainer:
             found += (await self._store.instances.page(query)).items
         return {row.id: row for row in found}
 
-    async def _in_inbox(self, notices: Sequence[_Notice]) -> list[_Notice]:
+    async def _in_inbox(self, notices: Sequence[Notice]) -> list[Notice]:
         """Put events that workflows wait for into the inbox; returns the rows that succeeded.
 
         Only workflows read lifecycle events there. Those of one instance go in one after the other,

@@ -165,6 +165,7 @@ class Outbox:
 
     async def stop(self) -> None:
         """Send nothing more."""
+        await self.drainer.stop()
         if self._deliverer is not None:
             await self._deliverer.stop()
 

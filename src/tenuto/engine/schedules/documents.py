@@ -10,7 +10,7 @@ import logging
 from collections import OrderedDict
 from datetime import datetime
 from functools import partial
-from typing import NamedTuple, TypeAlias
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import UNSET, Struct
@@ -38,10 +38,11 @@ COST = 10
 """An expression takes so many times as long as other text of a document."""
 _KEPT = 10_000
 _KEPT_BYTES = 50_000_000
-"""About the most bytes of documents that are kept."""
-_EXPRESSION_BYTES = 1_000_000
-"""The most bytes of expressions that are kept compiled: up to two hundred times as many."""
+"""About the most bytes of documents that are kept read, and as many of those with expressions."""
+_EXPRESSION = 50
+"""An expression that is compiled takes so many times as much memory as other text, or more."""
 INPUT_ADVICE = "Templates of the input see `schedule`: id, nominal, previous and next."
+Made = TypeVar("Made")
 _Mark: TypeAlias = tuple[int, datetime]
 """What another document of a schedule has changed."""
 
@@ -76,12 +77,41 @@ class TickInput(Struct, frozen=True, kw_only=True):
         return COST * self.size
 
 
-class _Kept(NamedTuple):
-    """A document that was read."""
+class _Kept(NamedTuple, Generic[Made]):
+    """What was made of a document."""
 
     mark: _Mark
-    parsed: Parsed
+    made: Made
     size: int
+
+
+class _Newest(Generic[Made]):
+    """What was made of the documents that were used last, up to a number of them and of bytes."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[ScheduleKey, _Kept[Made]] = OrderedDict()
+        self._bytes = 0
+
+    def last(self, key: ScheduleKey) -> Made | None:
+        """What was made of any document of a schedule."""
+        kept = self._kept.get(key)
+        return None if kept is None else kept.made
+
+    def of(self, row: ScheduleRow) -> Made | None:
+        """What was made of this document."""
+        kept = self._kept.get(row.key)
+        if kept is None or kept.mark != _mark(row):
+            return None
+        self._kept.move_to_end(row.key)
+        return kept.made
+
+    def keep(self, row: ScheduleRow, made: Made, size: int) -> None:
+        """Keep it instead of what was made of an earlier document of the schedule."""
+        before = self._kept.pop(row.key, None)
+        self._bytes += size - (0 if before is None else before.size)
+        self._kept[row.key] = _Kept(_mark(row), made, size)
+        while len(self._kept) > _KEPT or (self._bytes > _KEPT_BYTES and len(self._kept) > 1):
+            self._bytes -= self._kept.popitem(last=False)[1].size
 
 
 class ScheduleDocuments:
@@ -90,63 +120,42 @@ class ScheduleDocuments:
     def __init__(self, values: LargeDocuments) -> None:
         """`values`: the thread in which long expressions are compiled."""
         self._values = values
-        self._kept: OrderedDict[ScheduleKey, _Kept] = OrderedDict()
-        self._bytes = 0
-        self._inputs: OrderedDict[ScheduleKey, tuple[_Mark, TickInput]] = OrderedDict()
+        self._parsed: _Newest[Parsed] = _Newest()
+        self._inputs: _Newest[TickInput] = _Newest()
         """Those with expressions, compiled."""
-        self._expression_bytes = 0
 
     def overlap_of(self, key: ScheduleKey) -> Overlap | None:
         """What the last document of a schedule that was read says; None: none was."""
-        kept = self._kept.get(key)
-        schedule = None if kept is None else kept.parsed.schedule
-        return None if schedule is None else schedule.overlap
+        parsed = self._parsed.last(key)
+        return None if parsed is None or parsed.schedule is None else parsed.schedule.overlap
 
     def of(self, row: ScheduleRow) -> Parsed:
         """What a schedule says; the same value until its revision changes."""
-        mark = _mark(row)
-        kept = self._kept.get(row.key)
-        if kept is not None and kept.mark == mark:
-            self._kept.move_to_end(row.key)
-            return kept.parsed
-        if kept is not None:
-            self._bytes -= self._kept.pop(row.key).size
-        parsed = parse(row)
-        self._kept[row.key] = _Kept(mark, parsed, len(row.content))
-        self._bytes += len(row.content)
-        while len(self._kept) > _KEPT or (self._bytes > _KEPT_BYTES and len(self._kept) > 1):
-            self._bytes -= self._kept.popitem(last=False)[1].size
+        parsed = self._parsed.of(row)
+        if parsed is None:
+            parsed = parse(row)
+            self._parsed.keep(row, parsed, len(row.content))
         return parsed
 
     def has_input(self, row: ScheduleRow) -> bool:
         """Whether the input of its ticks is at hand, or takes milliseconds to compile."""
-        kept = self._inputs.get(row.key)
-        if kept is not None and kept[0] == _mark(row):
-            return True
-        return COST * len(row.content) < LARGE or b"{{" not in row.content
+        is_quick = COST * len(row.content) < LARGE or b"{{" not in row.content
+        return is_quick or self._inputs.of(row) is not None
 
     async def input_of(self, row: ScheduleRow, schedule: Schedule) -> TickInput:
         """The compiled input of what `row` says; ExpressionSyntaxError."""
         if b"{{" not in row.content:
             return TickInput(schedule=schedule)
-        mark = _mark(row)
-        kept = self._inputs.get(row.key)
-        if kept is not None and kept[0] == mark:
-            self._inputs.move_to_end(row.key)
-            return kept[1]
-        made = await self._values.read(
-            COST * len(row.content),
-            partial(compiled, schedule),
-            tenant=row.tenant,
-            may_refuse=False,
-        )
-        before = self._inputs.pop(row.key, None)
-        self._expression_bytes += made.size - (0 if before is None else before[1].size)
-        self._inputs[row.key] = (mark, made)
-        while len(self._inputs) > _KEPT or (
-            self._expression_bytes > _EXPRESSION_BYTES and len(self._inputs) > 1
-        ):
-            self._expression_bytes -= self._inputs.popitem(last=False)[1][1].size
+        made = self._inputs.of(row)
+        if made is None:
+            made = await self._values.read(
+                COST * len(row.content),
+                partial(compiled, schedule),
+                tenant=row.tenant,
+                may_refuse=False,
+            )
+            # It has all of the document, beside its expressions.
+            self._inputs.keep(row, made, len(row.content) + _EXPRESSION * made.size)
         return made
 
 

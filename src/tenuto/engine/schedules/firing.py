@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct
 
@@ -64,6 +64,15 @@ _WRITTEN_AFTER = 0.1
 """Seconds for which what is decided waits for other decisions to be written with it."""
 
 _CORRECT = "Correct the schedule, and save it again."
+
+
+class Undone(NamedTuple):
+    """Schedules of a pass for which nothing was written."""
+
+    lost: set[ScheduleKey]
+    """Another has changed them."""
+    slow: set[ScheduleKey]
+    """Their inputs are not compiled yet, which takes long: they stay due."""
 
 
 Found: TypeAlias = dict[tuple[str, ScheduleTarget], Target | Problem]
@@ -134,12 +143,10 @@ class Firing:
         overlap = self.documents.overlap_of(key)
         return overlap is None or overlap == "queue" or key in self._with_queue
 
-    async def advance(self, rows: Sequence[ScheduleRow], now: datetime) -> set[ScheduleKey]:
-        """Do what is to do for schedules at `now`; returns those that another has changed.
-
-        Also those whose inputs are not compiled yet, where that takes long: they stay due.
-        """
+    async def advance(self, rows: Sequence[ScheduleRow], now: datetime) -> Undone:
+        """Do what is to do for schedules at `now`; returns those for which it was not done."""
         lost: set[ScheduleKey] = set()
+        left: set[ScheduleKey] = set()
         fires: list[Fire] = []
         starts = size = 0
         running = await self._running(rows)
@@ -153,10 +160,13 @@ class Firing:
         quick = [row for row in rows if row.key not in names]
         for number, row in enumerate([*quick, *slow]):
             if number > len(quick) and self._clock.ticks() - begun >= _COMPILED_FOR:
-                lost |= {each.key for each in slow[number - len(quick) :]}
+                left = {each.key for each in slow[number - len(quick) :]}
                 break
             if number == len(quick):
-                begun = self._clock.ticks()
+                # What is decided does not wait for the first of them, which may take a second.
+                lost |= await self.fire(fires)
+                fires, starts, size = [], 0, 0
+                begun = first = self._clock.ticks()
             here = running.get(row.key) or nothing()
             try:
                 fire = await self.decided(row, here, now, found=found)
@@ -176,7 +186,7 @@ class Firing:
                 fires, starts, size = [], 0, 0
                 first = self._clock.ticks()
             began = await self._let_go_on(row.tenant if rests else None, began)
-        return lost | await self.fire(fires)
+        return Undone(lost | await self.fire(fires), left)
 
     async def _let_go_on(self, tenant: str | None, began: float) -> float:
         """Let others go on after some decisions: inputs of hundreds of schedules may be costly.

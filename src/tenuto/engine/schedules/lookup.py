@@ -53,7 +53,7 @@ class Lookup:
         """A schedule; NotFound."""
         found = await self._store.schedules.get(tenant, id)
         if found is None:
-            names = [each.id for each in await self._store.schedules.page(tenant, limit=_NEWEST)]
+            names = await self._store.schedules.ids(tenant, _NEWEST)
             advice = did_you_mean(id, names, "`tenuto schedules list` shows the schedules.")
             raise NotFound(f"there is no schedule {id}", code="TEN-3080", advice=advice)
         return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from datetime import datetime
+from itertools import islice
 
 from msgspec import UNSET
 
@@ -51,6 +52,9 @@ class Passes:
         self._hint = asyncio.Event()
         self._hinted: set[ScheduleKey] = set()
         """Schedules that are looked at with the next pass, due or not."""
+        self._left: set[ScheduleKey] = set()
+        """Some that are due, and that the next pass has to go on with: in a store that processes
+        share they are still held for this one, and `due` leaves them out."""
         self._ended: set[tuple[ScheduleKey, datetime]] = set()
         """Ticks whose instances have ended."""
         self._saved: set[tuple[str, str]] = set()
@@ -102,21 +106,25 @@ class Passes:
         most = self._settings.bounds.schedules
         due = await self._store.schedules.due(now, most)
         hinted, self._hinted = self._hinted, set()
+        left, self._left = self._left, set()
         try:
-            others = await self._store.schedules.those(hinted - {row.key for row in due})
+            others = await self._store.schedules.those((hinted | left) - {row.key for row in due})
             if others:
                 # A change of a calendar moves what is due; these are read whenever they are due.
                 await self._calendars.look()
             for first in range(0, len(rows := [*due, *others]), most):
                 page = rows[first : first + most]
-                lost = await self._firing.advance(page, now)
+                lost, slow = await self._firing.advance(page, now)
                 # Who fired them may have looked before the end that this process has seen.
-                self._hinted |= lost & hinted
-                await self.trim([row for row in page if row.key not in lost])
+                self._hinted |= hinted & (lost | slow)
+                # Not more than are read at once: of others the time ends for which they are held.
+                self._left |= set(islice(slow, most - len(self._left)))
+                await self.trim([row for row in page if row.key not in lost | slow])
         except BaseException:
             self._hinted |= hinted
+            self._left |= left
             raise
-        if len(due) >= most:
+        if self._left or len(due) >= most:
             return 0.0
         seconds = await self._until_next()
         return min(seconds, _HELD_ELSEWHERE) if self._hinted else seconds

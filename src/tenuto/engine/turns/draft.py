@@ -156,6 +156,8 @@ class Draft(Struct, eq=False):
     """What it writes beside entries: waits, events, timers, messages; None: nothing."""
     reserved: Counted | None = None
     """The limits of a slot that the decision under way may take."""
+    _asked_at: datetime | None = None
+    """When the request for its start arrived, where it is this turn that starts it."""
     admitted: list[AskSlot] = []
     """Requests for slots that are taken, to be decided on."""
     _create: NewInstance | None = None
@@ -236,6 +238,8 @@ class Draft(Struct, eq=False):
             failure = _failure(request, decision)
             answer = self._answer(request, decision.state, decision.rejection, failure)
             self.answers.append((request, answer))
+        if request.start is not None:
+            self._asked_at = request.start.asked_at
         self._add(decision, rows)
         if request.mail_id is not None:
             self._obligations.mail_taken.append(request.mail_id)
@@ -500,7 +504,10 @@ class Draft(Struct, eq=False):
                 assert_never(effect)
 
     def _ask_slot(self, order: AskSlot) -> None:
-        slot = slot_row(order, SlotFacts(self.held.tenant, self.state, self.policies.slots))
+        facts = SlotFacts(
+            self.held.tenant, self.state, self.policies.slots, self._asked_at_of(order)
+        )
+        slot = slot_row(order, facts)
         owed = self._obligations
         is_mine = self.held.owner_elsewhere is None and not slot.is_held_up
         if order.is_taken:
@@ -513,6 +520,18 @@ class Draft(Struct, eq=False):
             full = "" if self.free is None else self.free.full_for(slot)
             owed.ask_slot(replace(slot, blocked_on=full) if full else slot)
             self.follow_ups.append(order)
+
+    def _asked_at_of(self, order: AskSlot) -> datetime:
+        """When a slot was asked for: its place in the queue.
+
+        Lanes decide on starts of one moment one after the other: these are ordered by when they
+        arrived. The time of a debounced one is counted from its turn on: while turns take longer
+        than its period, each of a burst would begin by itself.
+        """
+        at = self.state.updated_at
+        request = order.request
+        is_first = request is not None and not order.is_woken and request.debounce is None
+        return min(self._asked_at, at) if is_first and self._asked_at is not None else at
 
     def policies_for(self, input: Started) -> Policies:
         """The policies of a decision: a start for whose slot there is room takes it at once."""

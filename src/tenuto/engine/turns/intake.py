@@ -14,7 +14,7 @@ from tenuto.engine.turns.batch import Batch, PendingLookBack, PendingMatch
 from tenuto.engine.turns.fair_queue import FairQueue
 from tenuto.engine.turns.requests import EventRequest, Request
 from tenuto.engine.turns.sharing import MOST_LIGHT, Sharing
-from tenuto.model.errors import Overloaded, StoreUnavailable, TenutoError
+from tenuto.model.errors import Overloaded, ProcessStops, StoreUnavailable, TenutoError
 from tenuto.store.parts.waits import LookedBack
 
 MOST_BYTES = 4_000_000
@@ -23,7 +23,7 @@ MOST_BYTES = 4_000_000
 _LEAST_MATCHES = 20
 
 _NONE: frozenset[str] = frozenset()
-_LEFT = StoreUnavailable("the engine stopped before it was decided on")
+_LEFT = ProcessStops("the engine stopped before it was decided on")
 _Queue: TypeAlias = (
     FairQueue[Request]
     | FairQueue[EventRequest]

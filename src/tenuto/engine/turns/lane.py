@@ -11,6 +11,8 @@ import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Protocol
 
+from msgspec.structs import replace
+
 from tenuto.core import Rejection
 from tenuto.engine.definitions.start_checks import key_conflict
 from tenuto.engine.meters import TurnMeter
@@ -272,6 +274,13 @@ class Lane:
                     raise
                 # Requests of this turn cannot be answered yet; later ones are refused.
                 self._intake.turn_away(error)
+            except DataRefused:
+                if not turn.admits:
+                    raise
+                # Its pass of admission may be the cause, by rows of instances that wait: that is
+                # left to the loop, and held against no instance of this turn.
+                turn = replace(turn, admits=False)
+                continue
             await self._clock.sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -42,6 +42,8 @@ class StartFacts(Struct, frozen=True, kw_only=True):
     """Whether the start is refused where its definition was removed before it is durable."""
     is_sealed: bool = False
     """Whether its values are encrypted whatever its definition says, as those of its parent are."""
+    asked_at: datetime | None = None
+    """When the request arrived: its place in a queue; None: the moment of its turn."""
 
 
 class Notice(Struct, frozen=True, gc=False):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -37,6 +38,7 @@ class SlotFacts(NamedTuple):
     tenant: str
     state: InstanceState
     rules: SlotRules | None
+    asked_at: datetime
 
 
 class Counted(NamedTuple):
@@ -58,7 +60,7 @@ def slot_row(asked: AskSlot, facts: SlotFacts) -> SlotRow:
     """The row of a request."""
     state = facts.state
     request = asked.request
-    at = epoch_ms(state.updated_at)
+    at = epoch_ms(facts.asked_at)
     if request is None:
         mutex = mutex_key(facts.tenant, asked.mutex)
         return SlotRow(
@@ -72,7 +74,7 @@ def slot_row(asked: AskSlot, facts: SlotFacts) -> SlotRow:
             own_limit=1,
             number=asked.number,
             rank=at,
-            asked_at=state.updated_at,
+            asked_at=facts.asked_at,
         )
     definition_id = state.definition_id
     own = None if request.key is None else own_key(facts.tenant, definition_id, request.key)
@@ -90,7 +92,7 @@ def slot_row(asked: AskSlot, facts: SlotFacts) -> SlotRow:
         rank=at if asked.is_woken else _rank(facts, at, _priority(state, request)),
         priority=_priority(state, request),
         deadline=state.deadline,
-        asked_at=state.updated_at,
+        asked_at=facts.asked_at,
         pace=None if asked.is_woken else _pace(facts, request),
         above=(state.parent.slots or None) if state.parent is not None else None,
         state="waiting" if asked.is_woken else _first_state(request),

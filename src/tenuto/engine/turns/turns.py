@@ -24,7 +24,7 @@ from tenuto.engine.turns.note import EFFECTS, DecisionStopped
 from tenuto.engine.turns.quarantine import Quarantine
 from tenuto.engine.turns.requests import Answer, EventRequest, Matter, Request, StartFacts
 from tenuto.engine.turns.watchers import Watchers
-from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
+from tenuto.model.errors import NotFound, ProcessStops, TenutoError
 from tenuto.store.parts.slot_rows import Admission
 from tenuto.store.parts.turns import EventResult
 
@@ -213,7 +213,7 @@ class Turns:
     def leave_costly(self) -> None:
         """Refuse new requests of tenants whose decisions take long: the process stops."""
         for lane in self.lanes:
-            lane.leave_costly(StoreUnavailable("the engine stopped before it was decided on"))
+            lane.leave_costly(ProcessStops("the engine stopped before it was decided on"))
 
     async def settle(self) -> None:
         """Write what is left, also of background tasks."""

@@ -494,6 +494,10 @@ SELECT {schedule_columns} FROM tenuto.schedules
 WHERE tenant = :tenant AND id > :after AND (:status::text IS NULL OR status = :status)
 ORDER BY tenant, id LIMIT :limit;
 
+-- name: schedule_ids
+-- The ids of the schedules of a tenant.
+SELECT id FROM tenuto.schedules WHERE tenant = :tenant ORDER BY tenant, id LIMIT :limit;
+
 -- name: schedules_of_workflow
 -- The schedules that start a workflow.
 SELECT {schedule_columns} FROM tenuto.schedules
@@ -668,6 +672,10 @@ ORDER BY tenant, id LIMIT :limit;
 SELECT {data_query_columns} FROM tenuto.data_queries
 WHERE tenant = :tenant AND data_source_id = :data_source_id AND id > :after
 ORDER BY tenant, data_source_id, id LIMIT :limit;
+
+-- name: data_query_ids
+-- The ids of the data queries of a tenant.
+SELECT id FROM tenuto.data_queries WHERE tenant = :tenant ORDER BY tenant, id LIMIT :limit;
 
 -- name: count_data_queries
 -- How many data queries a tenant has, up to so many.

@@ -39,6 +39,14 @@ class SlotKey(NamedTuple):
     iteration: str = ""
 
 
+class QueuePlace(NamedTuple):
+    """Where an instance stands in the queue of its tenant."""
+
+    rank_class: int
+    rank: int
+    instance_id: str
+
+
 class SlotRow(Struct, frozen=True, gc=False, kw_only=True):
     """A request for a slot."""
 
@@ -77,6 +85,10 @@ class SlotRow(Struct, frozen=True, gc=False, kw_only=True):
     @property
     def slot_key(self) -> SlotKey:
         return SlotKey(self.instance_id, self.node, self.iteration)
+
+    @property
+    def queue_place(self) -> QueuePlace:
+        return QueuePlace(self.rank_class, self.rank, self.instance_id)
 
 
 class Slot(SlotRow, frozen=True, gc=False, kw_only=True):

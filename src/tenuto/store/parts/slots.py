@@ -27,6 +27,7 @@ from tenuto.store.parts.slot_rows import (
     Admission,
     ConcurrencyRow,
     PaceState,
+    QueuePlace,
     QueueRuleRow,
     Slot,
     SlotsMark,
@@ -74,7 +75,7 @@ class Slots(ColdPart):
     ) -> list[Slot]:
         """The rows of a tenant that wait, in their order: instances, and steps with a mutex."""
         which: dict[str, Value] = {
-            **_behind(tenant, after),
+            **_behind(tenant, None if after is None else after.queue_place),
             "node": "" if after is None else after.node,
             "iteration": "" if after is None else after.iteration,
             "limit": limit,
@@ -87,7 +88,7 @@ class Slots(ColdPart):
         tenant: str,
         *,
         definition_id: str | None = None,
-        after: Slot | None = None,
+        after: QueuePlace | None = None,
         limit: int = 100,
     ) -> list[Slot]:
         """The instances of a tenant that wait, in their order."""
@@ -100,7 +101,7 @@ class Slots(ColdPart):
         tenant: str,
         definition_id: str,
         *,
-        after: Slot | None = None,
+        after: QueuePlace | None = None,
         limit: int = 100,
         most: int = MOST_NUMBERED,
     ) -> dict[str, int]:
@@ -120,7 +121,7 @@ class Slots(ColdPart):
     @for_tenants
     async def place_in_queue(self, slot: Slot, *, most: int = MOST_NUMBERED) -> int | None:
         """The place of an instance among all of its tenant that wait; None: behind so many."""
-        which: dict[str, Value] = {**_behind(slot.tenant, slot), "most": most}
+        which: dict[str, Value] = {**_behind(slot.tenant, slot.queue_place), "most": most}
         [(before,)] = await self._port.rows("place_in_queue", which)
         return None if before >= most else before + 1
 
@@ -339,14 +340,9 @@ class Slots(ColdPart):
         return await self._port.transaction(script)
 
 
-def _behind(tenant: str, after: Slot | None) -> dict[str, Value]:
+def _behind(tenant: str, after: QueuePlace | None) -> dict[str, Value]:
     """Where a page of the queue of a tenant begins."""
-    return {
-        "tenant": tenant,
-        "rank_class": -1 if after is None else after.rank_class,
-        "rank": LOWEST if after is None else after.rank,
-        "instance_id": "" if after is None else after.instance_id,
-    }
+    return {"tenant": tenant, **(after or QueuePlace(-1, LOWEST, ""))._asdict()}
 
 
 def _order(queue: QueueConfig) -> tuple[QueueOrder, int]:

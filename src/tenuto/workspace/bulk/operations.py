@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Literal
 
@@ -12,6 +13,7 @@ from tenuto.model.errors import InvalidInput, Problem
 from tenuto.store.parts.bulk import BulkPlace, BulkRow
 from tenuto.workspace.bulk.request import BulkAsked, Overlap, Which
 from tenuto.workspace.bulk.runner import MOST_COUNTED, BulkRunner, no_operation, read_row
+from tenuto.workspace.portions import Portions, size_of_parts
 from tenuto.workspace.values import (
     BulkFailure,
     BulkOperation,
@@ -138,14 +140,27 @@ class BulkOperations:
         """Bulk operations, newest first; all of them, or backfills of schedules alone."""
         found: list[BulkOperation] = []
         while (wanted := limit - len(found)) > 0:
+            more, below = await self.page(wanted, below=below, only_backfills=only_backfills)
+            found += more
+            if below is None:
+                break
+        return found
+
+    async def page(
+        self, limit: int, *, below: BulkPlace | None = None, only_backfills: bool = False
+    ) -> tuple[Sequence[BulkOperation], BulkPlace | None]:
+        """The same, until so many or their requests are large; and the place to go on from."""
+        found: list[BulkOperation] = []
+        portions = Portions()
+        while wanted := portions.next(limit, len(found)):
             rows = await self._runner.page(self._tenant, wanted, below)
+            portions.add(size_of_parts(row.content, row.progress) for row in rows)
             shown = [each for row in rows if (each := _operation(row)) is not None]
             found += [each for each in shown if each.target == "ticks" or not only_backfills]
             if len(rows) < wanted:
-                break
-            # Some rows were left out: a full page means that there are more.
+                return found, None
             below = BulkPlace(rows[-1].created_at, rows[-1].id)
-        return found
+        return found, below
 
     async def _start(self, given: object, key: str | None, *, is_dry: bool) -> BulkOperation:
         asked = converted(given, BulkAsked, "no such bulk operation can be started")

@@ -131,6 +131,7 @@ OVER_RUN: tuple[OverRun, ...] = (
     limits.nothing_runs_without_a_slot,
     limits.one_step_has_a_mutex,
     limits.mutexes_come_in_order,
+    limits.slots_come_in_order,
     limits.slots_are_counted,
     limits.what_waits_waits_for_a_full_limit,
     paces.no_rate_is_exceeded,

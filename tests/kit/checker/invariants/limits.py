@@ -43,20 +43,22 @@ def no_limit_is_exceeded(whole: Whole) -> Iterator[Violation]:
 
 
 def nothing_runs_without_a_slot(whole: Whole) -> Iterator[Violation]:
-    """I31: what needs a slot dispatches nothing without one, and what a limit counts needs one."""
+    """I31: what needs a slot dispatches nothing without one, and what a limit counts needs one.
+
+    One that began when no limit counted it needs one from its first request on.
+    """
     run = whole.ledgers.run
     for instance in run.instances:
         rows = [row_of(item) for item in instance.history]
         needs = _concurrency(instance.document) is not None
-        needs |= any(_slot(row) is not None for row in rows)
         needs |= _is_always_counted(run, instance, rows)
-        if not needs:
-            continue
         is_held = False
         steps = {str(each["stepId"]) for each in instance.document.get("compensationSteps", ())}
         for row in rows:
+            needs |= _slot(row) is not None
             is_held = _holds(row, before=is_held)
-            if row.type == "NODE_DISPATCHED" and not is_held and row.node not in steps:
+            is_begun = row.type == "NODE_DISPATCHED" and row.node not in steps
+            if needs and is_begun and not is_held:
                 message = f"{row.node} was dispatched without a slot"
                 yield Violation("I31", instance.id, row.seq, message)
 
@@ -131,7 +133,50 @@ def mutexes_come_in_order(whole: Whole) -> Iterator[Violation]:
                     if each in open_ones:
                         open_ones.pop(each).given_up = when
     for mutex, of_mutex in requests.items():
-        yield from _out_of_order(mutex, of_mutex)
+        yield from _out_of_order(f"the mutex {mutex}", of_mutex)
+
+
+def slots_come_in_order(whole: Whole) -> Iterator[Violation]:
+    """I34: of those that count for the same limits, who asked in an earlier commit begins before.
+
+    Of a queue by arrival, first requests, and a limit of one: of several that are granted together,
+    each begins when its message has come. What waits for more than a slot is left out.
+    """
+    run = whole.ledgers.run
+    order = _Order.of(run)
+    if order is None:
+        return
+    lines: dict[tuple[str, ...], list[_Request]] = {}
+    for instance in run.instances:
+        keys, request = _first_request(instance, order)
+        if request is not None:
+            lines.setdefault(keys, []).append(request)
+    for keys, of_line in lines.items():
+        yield from _out_of_order(f"a slot of {keys[0]}", of_line)
+
+
+def _first_request(instance: Instance, order: _Order) -> tuple[tuple[str, ...], _Request | None]:
+    """The limits that an instance counts for, and its request for its first slot."""
+    rows = [row_of(item) for item in instance.history]
+    is_child = any(row.payload.get("parent") for row in rows[:1])
+    keys: tuple[str, ...] = ()
+    made: _Request | None = None
+    for row in rows:
+        slot = _slot(row)
+        when = order.place(instance.id, row, is_grant=False)[0]
+        if slot is not None and made is None:
+            if slot.get("limit") != 1 or slot.keys() & {"debounce", "rate"}:
+                break
+            keys, _ = _counted_for(instance, slot, is_child=is_child)
+            made = _Request(instance.id, row.seq, when, row.at)
+        if made is None:
+            continue
+        if slot is not None and slot.get("state") == "held":
+            made.granted = when
+            break
+        if row.type == "STATUS_CHANGED" and row.payload["to"] in FINAL:
+            made.given_up = when
+    return keys, made
 
 
 def slots_are_counted(whole: Whole) -> Iterator[Violation]:
@@ -185,7 +230,7 @@ class _Request:
     given_up: int | None = None
 
 
-def _out_of_order(mutex: str, made: list[_Request]) -> Iterator[Violation]:
+def _out_of_order(what: str, made: list[_Request]) -> Iterator[Violation]:
     for later in made:
         if later.granted is None:
             continue
@@ -195,7 +240,7 @@ def _out_of_order(mutex: str, made: list[_Request]) -> Iterator[Violation]:
             is_gone = earlier.given_up is not None and earlier.given_up <= later.granted
             is_served = earlier.granted is not None and earlier.granted <= later.granted
             if is_first and not is_gone and not is_served:
-                message = f"it has the mutex {mutex} before {earlier.instance}, which asked before"
+                message = f"it has {what} before {earlier.instance}, which asked before"
                 yield Violation("I34", later.instance, later.seq, message)
                 return
 

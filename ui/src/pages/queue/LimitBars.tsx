@@ -2,7 +2,7 @@ import { classes } from "../../kit/classes";
 import { visible } from "../../kit/JsonView";
 import { Moment } from "../../kit/Moment";
 import { hasHolders, Holders, Places } from "./Holders";
-import { fullness, fullWords, isFull, limitName, type LimitUse } from "./limits";
+import { fullness, fullWords, isFull, limitName, waitedForFirst, type LimitUse } from "./limits";
 import styles from "./styles.module.css";
 
 /** How full each limit is: held of max as a bar, how many wait, what holds its slots, and which steps come next. */
@@ -10,7 +10,7 @@ export function LimitBars({ limits, isComplete }: { limits: readonly LimitUse[];
   return (
     <section className={styles["limits"]} aria-label="Limits">
       <ul>
-        {limits.map((use) => (
+        {waitedForFirst(limits).map((use) => (
           <Bar key={use.limit} use={use} />
         ))}
       </ul>

@@ -46,7 +46,7 @@ export function columnsOf({ limits, rows, mayMove, moving, onMove }: Given): rea
     { id: "for", title: "Waits for", width: "minmax(150px, 2fr)", narrow: "minmax(0, 1fr)", cell: (row) => <WaitsFor row={row} /> },
     { id: "by", title: "Held by", width: "minmax(130px, 1fr)", isMinor: true, cell: ({ held, waitingFor }) => (held === true ? <None /> : <Holders use={byName.get(waitingFor[0]?.limit ?? "")} most={1} isLine />) },
     { id: "since", title: "For", width: "64px", align: "end", isMinor: true, cell: ({ since }) => <Duration from={since} to={null} /> },
-    ...(hasPriority ? [{ id: "priority", title: "Priority", width: "56px", align: "end" as const, isMinor: true, cell: ({ priority }: Queued) => count(priority) }] : []),
+    ...(hasPriority ? [{ id: "priority", title: "Priority", width: "72px", align: "end" as const, isMinor: true, cell: ({ priority }: Queued) => count(priority) }] : []),
     ...(hasDeadline ? [{ id: "deadline", title: "Deadline", width: "128px", isMinor: true, cell: ({ deadline }: Queued) => <Moment at={deadline} /> }] : []),
     ...(mayMove ? [{ id: "act", title: <span className="hidden-text">Actions</span>, width: "60px", align: "end" as const, cell: (row: Queued) => <Moves row={row} isPending={moving === row.instanceId} onMove={onMove} /> }] : []),
   ];

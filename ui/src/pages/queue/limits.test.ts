@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { differences, documentOf, draftOf, emptyWords, fullness, isFull, isSet, limitName, notNumbers, previewWords, rebased, fullWords, hasWrongRows, rowProblems, waitWords, type Limits, type LimitUse } from "./limits";
+import { differences, documentOf, draftOf, emptyWords, fullness, isFull, isSet, limitName, notNumbers, previewWords, rebased, fullWords, hasWrongRows, rowProblems, waitedForFirst, waitWords, type Limits, type LimitUse } from "./limits";
 
 const LIMITS: Limits = {
   version: 3,
@@ -41,6 +41,11 @@ test("a bar says how full a limit is, and how many wait", () => {
   expect(fullness({ held: 1, max: 4 })).toBe(25);
   expect(fullness({ held: 9, max: 4 })).toBe(100);
   expect(fullness({ held: 0, max: 0 })).toBe(100);
+});
+
+test("limits that something waits for come first, in the order that they had", () => {
+  const uses = [0, 3, 0, 1].map((waiting, place) => ({ waiting, place }));
+  expect(waitedForFirst(uses).map(({ place }) => place)).toEqual([1, 3, 0, 2]);
 });
 
 test("what is not edited is sent as it was read, also fields that this page does not know", () => {

@@ -58,6 +58,9 @@ export function fullWords({ held, max, waiting }: Pick<LimitUse, "held" | "max" 
 /** Whether nothing more fits under a limit now. */
 export const isFull = ({ held, max }: Pick<LimitUse, "held" | "max">): boolean => max !== null && held >= max;
 
+/** Those that something waits for come first, else as they are: there may be more than fit on the page. */
+export const waitedForFirst = <T extends Pick<LimitUse, "waiting">>(limits: readonly T[]): T[] => [...limits].sort((one, other) => Number(other.waiting > 0) - Number(one.waiting > 0));
+
 /** How full a bar is; what runs above a lowered limit is no more than full. */
 export const fullness = ({ held, max }: Pick<LimitUse, "held" | "max">): number => (max === null ? 0 : max === 0 ? 100 : Math.min(100, (100 * held) / max));
 

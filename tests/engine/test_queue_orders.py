@@ -1,4 +1,4 @@
-"""The aging of a queue by priority: who has waited long enough goes before newer ones of more."""
+"""Orders of a queue: by priority, in which who has waited for long ages, and by deadline."""
 
 from __future__ import annotations
 
@@ -47,6 +47,11 @@ class Queue(NamedTuple):
         self.clock.ahead += timedelta(minutes=minutes)
         return await self.app.start("work", name, priority=priority)
 
+    async def order(self, at_most: int, order: str) -> None:
+        """Let so many run at once, the others in this order."""
+        document: Object = {"globalMaxConcurrent": at_most, "queue": {"order": order}}
+        await self.app.limits.set(document)
+
 
 @pytest_asyncio.fixture(params=["memory", "sqlite", "postgres"])
 async def queue(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Queue]:
@@ -92,3 +97,36 @@ async def test_a_stream_of_urgent_ones_does_not_keep_one_that_waits_from_its_slo
     for each in (low, *urgent):
         await each.result(timeout=60)
     assert queue.begun == ["urgent 1", "urgent 2", "low", "urgent 3", "urgent 4", "urgent 5"]
+
+
+@pytest.mark.parametrize("before", ["fifo", "priority", "deadline"])
+async def test_the_earliest_deadline_comes_first_and_none_counts_as_one_in_a_day(
+    queue: Queue, before: str
+) -> None:
+    """Also for those that have asked while the queue had another order."""
+    await queue.order(0, before)
+    started = []
+    for name, hours in (("3 days", 72), ("none", None), ("23 hours", 23), ("1 hour", 1)):
+        due = None if hours is None else queue.clock.now() + timedelta(hours=hours)
+        started.append(await queue.app.start("work", name, priority=9, deadline=due))
+        queue.clock.ahead += timedelta(minutes=1)
+    await queue.order(0, "deadline")
+    started.append(await queue.start("later, none", 0))
+    await queue.order(1, "deadline")
+    for each in started:
+        await each.result(timeout=60)
+    assert queue.begun == ["1 hour", "23 hours", "none", "later, none", "3 days"]
+
+
+async def test_who_came_first_goes_first_whatever_its_priority_and_its_deadline(
+    queue: Queue,
+) -> None:
+    await queue.order(0, "fifo")
+    started = [await queue.start("first", 0)]
+    soon = queue.clock.now() + timedelta(minutes=9)
+    queue.clock.ahead += timedelta(minutes=1)
+    started.append(await queue.app.start("work", "second", priority=9, deadline=soon))
+    await queue.order(1, "fifo")
+    for each in started:
+        await each.result(timeout=60)
+    assert queue.begun == ["first", "second"]
