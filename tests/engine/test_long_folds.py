@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 from collections.abc import Awaitable, Callable, Iterable
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import pytest
@@ -18,7 +18,7 @@ from tenuto.engine.turns import loader, long_folds
 from tenuto.engine.turns.long_folds import LongFolds
 from tenuto.engine.turns.sharing import Sharing
 from tenuto.model.entries import Entry
-from tenuto.model.errors import Overloaded, StoreUnavailable
+from tenuto.model.errors import Overloaded, ProcessStops, StoreUnavailable
 from tenuto.model.json import Object
 from tests.access.hand_clock import HandClock
 from tests.engine.situations import at_rest, beside_another
@@ -112,15 +112,15 @@ async def test_logs_of_a_tenant_wait_for_each_other_and_too_many_are_refused() -
         return number
 
     most = long_folds._MOST_WAITING
-    tasks = [folds.begin("a", f"{n}", 1, folding(n)) for n in range(most + 1)]
-    beside = folds.begin("b", "beside", 1, folding(-1))
+    tasks = [folds.begin("a", f"{n}", 1, partial(folding, n)) for n in range(most + 1)]
+    beside = folds.begin("b", "beside", 1, partial(folding, -1))
     with pytest.raises(Overloaded):
         await tasks.pop()
     await asyncio.sleep(0)
     assert sorted(begun) == [-1, 0]
     gate.set()
     assert await asyncio.gather(*tasks, beside) == [*range(most), -1]
-    assert await folds.begin("a", "later", 1, folding(7)) == 7
+    assert await folds.begin("a", "later", 1, partial(folding, 7)) == 7
 
 
 async def test_a_look_at_a_small_instance_does_not_wait_for_many_middle_ones() -> None:
@@ -179,32 +179,35 @@ async def test_logs_that_are_not_long_are_bounded_by_their_bytes() -> None:
         return number
 
     half = long_folds._MOST_BYTES // 2
-    tasks = [folds.begin("a", f"{n}", 1, folding(n), short=half) for n in range(3)]
+    tasks = [folds.begin("a", f"{n}", 1, partial(folding, n), short=half) for n in range(3)]
     with pytest.raises(Overloaded):
         await tasks.pop()
     gate.set()
     assert await asyncio.gather(*tasks) == [0, 1]
-    assert await folds.begin("a", "later", 1, folding(7), short=half) == 7
+    assert await folds.begin("a", "later", 1, partial(folding, 7), short=half) == 7
 
 
 @pytest.mark.parametrize("others", [0, 1])
 async def test_a_look_that_is_cancelled_before_its_turn_leaves_nothing(others: int) -> None:
     folds: LongFolds[int] = LongFolds(HandClock(), Sharing())
 
+    begun = 0
+
     async def folding() -> int:
+        nonlocal begun
+        begun += 1
         await asyncio.Event().wait()
         return 1
 
-    before = [folds.begin("a", f"{n}", 1, folding()) for n in range(others)]
+    before = [folds.begin("a", f"{n}", 1, folding) for n in range(others)]
     for _ in before:
         await asyncio.sleep(0)
-    work = folding()
-    task = folds.begin("a", "last", 1, work)
+    task = folds.begin("a", "last", 1, folding)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     await asyncio.sleep(0)
-    assert inspect.getcoroutinestate(work) == inspect.CORO_CLOSED
+    assert begun == others
     await folds.stop(StoreUnavailable("stopped"))
     assert all(each.cancelled() for each in before)
 
@@ -228,7 +231,7 @@ async def test_looks_at_long_logs_end_with_the_engine(monkeypatch: pytest.Monkey
         monkeypatch.setattr(LongFolds, "pause", forever)
     found = await asyncio.gather(*looks, return_exceptions=True)
     assert [type(each) for each in found] == [
-        *(StoreUnavailable, asyncio.CancelledError, StoreUnavailable),
+        *(ProcessStops, asyncio.CancelledError, ProcessStops),
     ]
 
 

@@ -29,6 +29,10 @@ class Died(Exception):
     """The process ended before it answered: nobody knows what became of it."""
 
 
+AWAY = frozenset({"StoreUnavailable", "ProcessStops"})
+"""The kinds of a refusal by a process that stops, or whose store is away."""
+
+
 class Refused(Exception):
     """The engine said no."""
 
@@ -198,7 +202,7 @@ class Crew:
                 except Died:
                     continue
                 except Refused as refusal:
-                    if refusal.kind != "StoreUnavailable":
+                    if refusal.kind not in AWAY:
                         raise
                     await asyncio.sleep(0.05)
 

@@ -66,7 +66,7 @@ class Preparations:
 
     def begin(self, tenant: str, notices: Sequence[Notice]) -> None:
         work = self._prepare(notices)
-        task = asyncio.get_running_loop().create_task(work, name=f"tenuto outbox {tenant}")
+        task = asyncio.get_running_loop().create_task(work, name=f"outbox of {tenant}")
         self._of[tenant] = _Preparation(task)
         self._fresh.append(task)
 

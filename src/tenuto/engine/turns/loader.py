@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import Final
 
@@ -142,18 +143,18 @@ class Loader:
         loaded: dict[str, asyncio.Task[Held | TenutoError] | Held | TenutoError] = {}
         folds, costs, since = self._folds, Counter[str](), 0
         for id, instance in stored.items():
-            reading = self._looked(instance, kept.get(id))
+            look = partial(self._looked, instance, kept.get(id))
             if folds is None:
-                loaded[id] = await reading
+                loaded[id] = await look()
                 continue
             tenant, cost = instance.row.tenant, _cost(instance)
             if costs[tenant] + cost > _PART_ROWS:
                 # The looks of others, in this query and the next one, do not wait for it.
                 size = None if _is_long(instance) else size_of_rows(instance.tail)
-                loaded[id] = folds.begin(tenant, id, _end_of(instance), reading, short=size)
+                loaded[id] = folds.begin(tenant, id, _end_of(instance), look, short=size)
                 continue
             costs[tenant] += cost
-            loaded[id] = await reading
+            loaded[id] = await look()
             since += cost
             if since >= _PART_ROWS:
                 # Without a rest: those of all tenants would wait for it.

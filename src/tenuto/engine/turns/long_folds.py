@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
 from weakref import WeakValueDictionary
 
@@ -47,7 +47,7 @@ class LongFolds(Generic[Found]):
         tenant: str,
         id: str,
         version: int,
-        folding: Coroutine[None, None, Found],
+        fold: Callable[[], Awaitable[Found]],
         *,
         short: int | None = None,
     ) -> asyncio.Task[Found]:
@@ -57,19 +57,15 @@ class LongFolds(Generic[Found]):
         tenant has too many.
         """
         if self._left is not None:
-            folding.close()
             raise self._left
         place = id, version
         if (known := self._under_way.get(place)) is not None:
-            folding.close()
             return known
-        task = asyncio.ensure_future(self._in_turn(tenant, folding, short))
+        task = asyncio.ensure_future(self._in_turn(tenant, fold, short))
         self._under_way[place] = task
 
         def ended(ended: asyncio.Task[Found]) -> None:
             del self._under_way[place]
-            # It may not have begun: one that is cancelled before its turn, or is one too many.
-            folding.close()
             if not ended.cancelled():
                 # Or its error is reported where nobody waited for it any more.
                 _ = ended.exception()
@@ -112,7 +108,7 @@ class LongFolds(Generic[Found]):
         return self._clock.ticks()
 
     async def _in_turn(
-        self, tenant: str, folding: Coroutine[None, None, Found], short: int | None
+        self, tenant: str, fold: Callable[[], Awaitable[Found]], short: int | None
     ) -> Found:
         is_long = short is None
         counts, most = (self._counts, _MOST_WAITING) if is_long else (self._bytes, _MOST_BYTES)
@@ -122,7 +118,7 @@ class LongFolds(Generic[Found]):
         lock = self._locks.setdefault((tenant, is_long), asyncio.Lock())
         try:
             async with lock:
-                return await folding
+                return await fold()
         finally:
             counts[tenant] -= 1 if short is None else short
             if not counts[tenant]:
