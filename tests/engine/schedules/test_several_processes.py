@@ -114,8 +114,10 @@ async def test_inputs_that_are_compiled_later_wait_for_no_claim(
     due = Schedules.due
 
     @wraps(due)
-    async def held_for_long(self: Schedules, now: datetime, limit: int) -> list[ScheduleRow]:
-        return await due(self, now, limit, timedelta(hours=1))
+    async def held_for_long(
+        self: Schedules, now: datetime, limit: int, *, most_bytes: int
+    ) -> list[ScheduleRow]:
+        return await due(self, now, limit, timedelta(hours=1), most_bytes)
 
     monkeypatch.setattr(Schedules, "due", held_for_long)
     monkeypatch.setattr(engine_firing, "_COMPILED_FOR", 0.0)
