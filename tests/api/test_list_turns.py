@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
+from tenuto.api.call import Call
+from tenuto.api.incoming import IncomingRequest
 from tenuto.api.list_turns import ListTurns
+from tenuto.api.operation import Operation
+from tenuto.api.pipeline import RequestPipeline
 from tenuto.model.errors import ProcessStops
-from tests.api.conftest import Serve
+from tests.api.conftest import Serve, until
 
 pytestmark = pytest.mark.asyncio
 
@@ -80,3 +85,36 @@ async def test_while_lists_of_a_tenant_wait_its_other_requests_are_answered(serv
         turns.leave("default")
         assert (await listed).status == 200
         assert len(turns) == 0
+
+
+async def test_a_list_whose_client_is_gone_waits_no_longer_and_is_not_made(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Clients that give up and ask again would have lists made for nobody, one after the other."""
+    made = list[str]()
+    perform = RequestPipeline._perform
+
+    async def noted(
+        self: RequestPipeline, incoming: IncomingRequest, operation: Operation, call: Call[Any]
+    ) -> object:
+        made.append(operation.name)
+        return await perform(self, incoming, operation, call)
+
+    async with serve() as call, asyncio.timeout(30):
+        turns = call.pipeline.service.list_turns = ListTurns(at_once=1)
+        await turns.enter("default")
+        monkeypatch.setattr(RequestPipeline, "_perform", noted)
+        listed = asyncio.ensure_future(call.get("/workflows"))
+        while not turns.has_waiting:
+            assert (await call.get("/me")).status == 200
+        listed.cancel()  # its connection is closed
+
+        async def is_given_up() -> bool:
+            assert (await call.get("/me")).status == 200
+            return not turns.has_waiting
+
+        await until(is_given_up)
+        turns.leave("default")
+        assert len(turns) == 0
+        assert (await call.get("/workflows")).status == 200
+        assert made.count("list_workflows") == 1

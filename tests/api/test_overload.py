@@ -96,3 +96,26 @@ async def test_under_load_starts_and_lists_are_refused_and_all_that_ends_it_is_t
         await until_degraded(call, "")
         assert (await call.start("double", {"number": 1}, "?wait=10"))["status"] == "COMPLETED"
         assert len((await call.get("/instances")).json["items"]) == 3
+
+
+@pytest.mark.slow
+@pytest.mark.asyncio
+async def test_a_service_that_does_without_something_is_ready_and_says_so(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serve() as call:
+        engine = call.app.engine
+        engine.load.memory = lambda: 90.0
+        targets = {"loopLagMs": 600_000, "commitMs": 600_000, "memoryPercent": 50}
+        adaptive = {"enabled": True, "min": 5, "max": 40, "targets": targets}
+        assert (await call("PUT", "/concurrency", {"resourceBasedLimits": adaptive})).status == 200
+        lines = await until_degraded(call, "memory 90 % of 50 %")
+        assert lines == ["adaptive limit: 5 of 40; this process: at its least: memory 90 % of 50 %"]
+        await call("PUT", "/concurrency", {})
+        await until_degraded(call, "")
+        monkeypatch.setattr(type(engine.store), "has_hints", False)
+        engine.membership.is_catching_up = True
+        assert [line.partition(":")[0] for line in await until_degraded(call, "catching")] == [
+            "listener down",
+            "catching up",
+        ]

@@ -463,6 +463,31 @@ class Sockets(Line):
         return socket, wire
 
 
+@pytest.mark.parametrize("has_begun", [False, True])
+async def test_what_cannot_be_read_is_not_refused_in_the_midst_of_another_answer(
+    *, has_begun: bool
+) -> None:
+    line, may_end = Line(), asyncio.Event()
+
+    async def slow(scope: Scope, receive: Receive, send: Send) -> None:
+        if not has_begun:
+            await may_end.wait()
+        length = [(b"content-length", b"2")]
+        await send({"type": "http.response.start", "status": 200, "headers": length})
+        await may_end.wait()
+        await send({"type": "http.response.body", "body": b"{}"})
+
+    line.config = uvicorn.Config(slow, ws="none", lifespan="off", log_config=None)
+    protocol, wire = line.connect()
+    protocol.data_received(WHOLE)
+    await turn(lambda: has_begun == bool(wire.sent))
+    sent = wire.sent
+    protocol.data_received(b"no request\r\n\r\n")
+    assert (wire.sent, wire.is_closed) == (sent, True)
+    may_end.set()
+    await line.answered()
+
+
 @pytest.mark.parametrize("before", [b"", WHOLE * 3])
 async def test_a_connection_that_becomes_a_socket_is_read_however_its_head_came(
     before: bytes,
@@ -483,6 +508,7 @@ async def test_a_connection_that_becomes_a_socket_is_read_however_its_head_came(
     read = [wire.is_read]
     await turn(lambda: protocol._is_upgraded)
     assert [*read, wire.is_read] == [False, True]
+    assert wire.sent.count(b"HTTP/1.1 204") == before.count(b"POST")
     for task in line.state.tasks:
         task.cancel()
 

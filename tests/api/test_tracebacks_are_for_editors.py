@@ -7,7 +7,7 @@ import json
 import msgspec
 import pytest
 
-from tenuto import Context, Settings, Tenuto
+from tenuto import Context, Settings, TaskError, Tenuto
 from tenuto.access.keys import Keys, KeyWish
 from tenuto.access.principal import Principal
 from tenuto.access.roles import Role
@@ -141,3 +141,24 @@ async def test_another_process_takes_tracebacks_out_of_a_large_answer(
     assert all(each.status == 200 and "y" * LARGE in each.text for each in shown.values())
     assert SECRET not in shown[Role.VIEWER].text
     assert SECRET in shown[Role.EDITOR].text
+
+
+@pytest.mark.asyncio
+async def test_a_change_whose_large_answer_cannot_be_shown_is_not_said_to_be_refused() -> None:
+    """The instance had started, and the answer said that nothing was accepted."""
+    registry = Registry()
+
+    @registry.task
+    async def fall(ctx: Context) -> None:
+        details: Object = {"traceback": SECRET, "row": "y" * LARGE}
+        raise TaskError("A", "it fell", retryable=False, details=details)
+
+    async with served(app=Tenuto(tasks=registry)) as call:
+        await call.app.deploy(FLOW)
+        headers, editor = [await key_of(call, each) for each in (Role.OPERATOR, Role.EDITOR)]
+        call.pipeline.service.answer_process.refuse_all()
+        started = await call("POST", "/workflows/broken/start?wait=60", {}, headers=headers)
+        [instance] = (await call.get("/instances", **editor)).json["items"]
+        shown = await call.get(f"/instances/{instance['id']}", **headers)
+    assert [each.status for each in (started, shown)] == [503, 503]
+    assert [each.json["code"] for each in (started, shown)] == ["TEN-4019", "TEN-4022"]

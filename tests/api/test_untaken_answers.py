@@ -31,7 +31,7 @@ from tenuto.api.untaken_answers import MOST_KNOWN, UntakenAnswers
 from tenuto.model.errors import StoreUnavailable
 from tenuto.model.json import Object
 from tests.api.conftest import WAIT, Caller, Serve, until
-from tests.api.test_slow_requests import DRAIN_SECONDS, TAKING_SECONDS, WHOLE, Line
+from tests.api.test_slow_requests import DRAIN_SECONDS, TAKING_SECONDS, UPGRADE, WHOLE, Line
 from tests.kit.turns import turns
 
 pytestmark = pytest.mark.asyncio
@@ -188,7 +188,7 @@ async def test_the_answer_to_a_change_has_more_room_and_does_not_say_that_nothin
 
 
 @asynccontextmanager
-async def unread(call: Caller, path: str) -> AsyncIterator[None]:
+async def unread(call: Caller, path: str) -> AsyncIterator[socket.socket]:
     """A client that asks, and reads nothing of the answer; entered once that is under way."""
     host, _, port = call.url.removeprefix("http://").partition(":")
     client = socket.socket()
@@ -197,7 +197,7 @@ async def unread(call: Caller, path: str) -> AsyncIterator[None]:
         await asyncio.to_thread(client.connect, (host, int(port)))
         client.sendall(f"GET {path} HTTP/1.1\r\nhost: {host}\r\n\r\n".encode())
         await until(is_under_way(call))
-        yield
+        yield client
 
 
 def is_under_way(call: Caller) -> Callable[[], Awaitable[bool]]:
@@ -246,8 +246,9 @@ async def test_a_read_whose_answer_has_no_room_is_refused_before_that_is_made_ag
         assert (await call.get("/workflows/large")).status == 200
         async with unread(call, "/api/v1/workflows/large"):
             monkeypatch.setattr(pipeline, "answer_body", counted)
-            for _ in range(5):
-                assert (await call.get("/workflows/large")).status == 429
+            for header in ({}, {"if-none-match": '"other"'}):
+                for _ in range(5):
+                    assert (await call.get("/workflows/large", **header)).status == 429
             assert made == 0
             known = await call.get("/workflows/large", **{"if-none-match": '"1"'})
             assert known.status == 304
@@ -303,6 +304,19 @@ async def test_who_takes_nothing_is_closed_by_the_service(serve: Serve) -> None:
             is_there = is_under_way(call)
             while await is_there():
                 pass
+
+
+async def test_an_answer_is_forgotten_with_its_connection_also_where_that_asks_for_a_socket(
+    serve: Serve,
+) -> None:
+    """It counted for good, so that its tenant was refused every large answer in the end."""
+    async with serve() as call, asyncio.timeout(120):
+        await call.app.deploy(LARGE)
+        async with unread(call, "/api/v1/workflows/large") as client:
+            client.sendall(UPGRADE)
+        is_there = is_under_way(call)
+        while await is_there():
+            pass
 
 
 async def test_a_stop_waits_for_nobody_who_reads_nothing_and_logs_no_error(

@@ -111,9 +111,9 @@ async def measured(attack: Attack, store: str, url: str, count: int, effort: Eff
         with services(url, folder, count, is_begun=False) as made:
             beside = Beside(made, folder, url)
             await beside.begin()
-            await beside.small().deploy()
-            await beside.small().work_for(0, _WARM)
-            quiet, under, after = beside.small(), beside.small(), beside.small()
+            first, quiet, under, after = (beside.small(attack.small_step) for _ in range(4))
+            await first.deploy()
+            await first.work_for(0, _WARM)
             await quiet.work_for(effort.seconds, effort.samples)
             throwing = await beside.throw(attack)
             await throwing.begun()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
-from tenuto.model.json import JSON
+from tenuto.model.json import JSON, Object
 
 CLOSED = 0
 """Stands for the status of a request whose connection was closed without an answer."""
@@ -45,6 +45,16 @@ class Joins(NamedTuple):
     workflow: str
 
 
+class Deaf(NamedTuple):
+    """A port of this machine at which connections are taken, and nothing is ever answered."""
+
+    port: int
+
+
+DOUBLE: Object = {"type": "TASK", "taskId": "double"}
+"""A step of the small tenant, unless an attack is aimed at another kind."""
+
+
 class Attack(NamedTuple):
     """A bomb for a service."""
 
@@ -59,5 +69,7 @@ class Attack(NamedTuple):
     """How often it is thrown at most."""
     at_once: int = 4
     """How many requests are under way at the same time."""
-    opens: Lines | Joins | None = None
+    opens: Lines | Joins | Deaf | None = None
     """What stays open meanwhile."""
+    small_step: Object = DOUBLE
+    """What the steps of the small tenant do; its input has a `number`."""

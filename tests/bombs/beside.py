@@ -16,29 +16,41 @@ from typing import NamedTuple
 
 import aiohttp
 
-from tenuto.model.json import Object
-from tests.bombs.attack import CLOSED, Attack
+from tenuto.model.json import JSON, Object
+from tests.bombs.attack import CLOSED, DOUBLE, Attack
 from tests.crash.services import ROOT, Service
 
 TASKS = """
+import time
 from tenuto import task
 
 @task
 async def double(input: dict) -> int:
     return input["number"] * 2
+
+@task
+def double_in_thread(input: dict) -> int:
+    return input["number"] * 2
+
+@task
+def nap(input: dict) -> None:
+    time.sleep(1)
 """
-LITTLE: Object = {
-    "id": "little",
-    "steps": [
-        {
-            "stepId": "one",
-            "type": "TASK",
-            "taskId": "double",
-            "transitions": {"default": "two"},
-        },
-        {"stepId": "two", "type": "TASK", "taskId": "double"},
-    ],
-}
+CONFIG = """
+# What the one who attacks calls is on this machine.
+[engine.private_networks]
+bomber = ["127.0.0.0/8"]
+"""
+
+
+def little(step: Object) -> Object:
+    """A workflow of two steps."""
+    one: Object = {"stepId": "one", **step, "transitions": {"default": "two"}}
+    steps: list[JSON] = [one, {"stepId": "two", **step}]
+    return {"id": "little", "steps": steps}
+
+
+LITTLE = little(DOUBLE)
 _PATIENCE = 60.0
 _HEALTH_EVERY = 0.05
 
@@ -70,8 +82,9 @@ class Thrown(NamedTuple):
 class Small:
     """The small tenant: it starts one little workflow after the other, and asks for health."""
 
-    def __init__(self, urls: Sequence[str], key: str) -> None:
+    def __init__(self, urls: Sequence[str], key: str, step: Object) -> None:
         self._urls = urls
+        self._step = step
         self._headers = {"authorization": f"Bearer {key}"}
         self.seconds: list[float] = []
         """From start to end of each."""
@@ -82,7 +95,7 @@ class Small:
     async def deploy(self) -> None:
         async with self._session() as session:
             url = f"{self._urls[0]}/api/v1/workflows/little"
-            async with session.put(url, json=LITTLE) as answer:
+            async with session.put(url, json=little(self._step)) as answer:
                 assert answer.status in {200, 201}, await answer.text()
 
     async def work_until(self, enough: asyncio.Event) -> None:
@@ -144,6 +157,7 @@ class Beside:
             each.settings = ("engine.private_webhooks=true",)
         self._store = store
         (folder / "tasks.py").write_text(TASKS)
+        (folder / "tenuto.toml").write_text(CONFIG)
         self._said("migrate")
         self.small_key, self.bomber_key = (self._key(tenant) for tenant in ("small", "bomber"))
 
@@ -169,8 +183,8 @@ class Beside:
         assert set(codes) == {0}, codes
         return time.perf_counter() - begun
 
-    def small(self) -> Small:
-        return Small(self.urls, self.small_key)
+    def small(self, step: Object = DOUBLE) -> Small:
+        return Small(self.urls, self.small_key, step)
 
     async def throw(self, attack: Attack) -> Throwing:
         """Let another process throw the attack, from now on."""

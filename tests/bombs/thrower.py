@@ -12,6 +12,7 @@ import asyncio
 import json
 import os
 import signal
+import socket
 import sys
 import time
 from collections import Counter
@@ -22,7 +23,7 @@ from typing import Any
 
 import aiohttp
 
-from tests.bombs.attack import CLOSED, Ask, Attack, Joins, Lines
+from tests.bombs.attack import CLOSED, Ask, Attack, Deaf, Joins, Lines
 from tests.bombs.attacks import ATTACKS
 
 _PAUSE = 0.1
@@ -101,6 +102,9 @@ class Thrower:
                 await asyncio.gather(*(self._line(lines) for _ in range(lines.connections)))
             case Joins() as joins:
                 await asyncio.gather(*(self._join(session, joins) for _ in range(joins.sockets)))
+            case Deaf(port):
+                with socket.create_server(("127.0.0.1", port), backlog=4_096):
+                    await asyncio.get_running_loop().create_future()
             case None:
                 pass
 

@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import apsw
+import msgspec
 import pytest
 
 from tenuto import InstanceRef, Settings, Tenuto, TenutoError, WorkflowFailed
@@ -29,7 +30,6 @@ from tenuto.store.protocol import Store
 from tenuto.testing.wrapped_store import Call
 from tests.engine.situations import at_rest, until
 from tests.kit.scripted_store import ScriptedStore
-from tests.kit.turns import turns
 
 pytestmark = pytest.mark.asyncio
 
@@ -247,7 +247,8 @@ async def test_pauses_grow_until_they_are_long() -> None:
 
 
 REFUSING = """
-CREATE TRIGGER no_grant BEFORE UPDATE OF state ON slots WHEN NEW.state = 'held'
+CREATE TRIGGER no_grant BEFORE UPDATE OF state ON slots
+WHEN NEW.state = 'held' AND NEW.instance_id = '{id}'
 BEGIN SELECT RAISE(ABORT, 'this row is not granted'); END
 """
 HOLDING: Object = {
@@ -257,23 +258,46 @@ HOLDING: Object = {
 }
 
 
-async def test_a_row_of_the_queue_that_is_refused_is_held_against_no_instance_that_ends(
-    tmp_path: Path,
-) -> None:
-    """Where there is one writer the turn of that end makes the pass of admission too."""
-    url = f"sqlite:///{tmp_path / 'a.db'}"
+async def holding(url: str, count: int) -> list[str]:
+    """Instances of which the first has the only slot."""
     async with Tenuto(url) as app:
         await app.deploy(HOLDING)
-        ends, waits = [(await app.start("holding", {"n": n})).id for n in range(2)]
+        ids = [(await app.start("holding", {"n": n})).id for n in range(count)]
         await at_rest(app)
-    file = apsw.Connection(str(tmp_path / "a.db"))
-    file.execute(REFUSING)
+    return ids
+
+
+def file_at(url: str, statement: str) -> None:
+    file = apsw.Connection(url.removeprefix("sqlite:///"))
+    file.execute(statement)
     file.close()
+
+
+async def test_a_row_of_the_queue_that_is_refused_is_quarantined_and_others_go_on(
+    tmp_path: Path,
+) -> None:
+    """Where there is one writer the turn that gives a slot back makes the pass of admission too:
+    nothing is held against the instance that ends."""
+    url = f"sqlite:///{tmp_path / 'a.db'}"
+    ends, refused, *others = await holding(url, 4)
+    file_at(url, REFUSING.format(id=refused))
     async with Tenuto(url) as app, asyncio.timeout(60):
-        await app.publish("go")
-        ended = await app.instance(ends)
-        await ended.result(timeout=30)
-        assert await ended.status() is Status.COMPLETED
-        while "admission" not in app.engine.shared.loops.refused:
-            await turns()
-        assert await (await app.instance(waits)).status() is Status.CREATED
+        await app.publish("go")  # those that begin later find it too
+        for id in (ends, *others):
+            instance = await app.instance(id)
+            await instance.result(timeout=30)
+            assert await instance.status() is Status.COMPLETED
+        instance = await app.instance(refused)
+        assert await instance.status() is Status.CREATED
+        causes = msgspec.convert((await instance.explain())["causes"], list[Object])
+        assert [each["kind"] for each in causes] == ["quarantined"]
+        assert "the store refuses its slot: " in str(causes[0]["message"])
+        [suspect] = await app.engine.store.quarantine.suspects()
+        assert (suspect.instance_id, suspect.is_quarantined) == (refused, True)
+        assert app.engine.shared.loops.refused == set()
+    file_at(url, "DROP TRIGGER no_grant")
+    async with Tenuto(url) as app:
+        instance = await app.instance(refused)
+        await instance.retry()
+        await instance.result(timeout=30)
+        assert await instance.status() is Status.COMPLETED

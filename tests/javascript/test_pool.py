@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tenuto.model.json import JSON
 from tenuto.sandbox import pool
 from tenuto.sandbox.confined_process import start_process
 from tenuto.sandbox.messages import Confinement
@@ -115,6 +116,39 @@ async def test_tenants_take_turns() -> None:
         await asyncio.gather(*calls)
         # It came last, and is served when the process of the other has had its time.
         assert ended.index("small") <= 2
+
+
+async def test_a_call_that_waits_has_no_copy_of_what_it_will_see() -> None:
+    """Thousands may wait, each for a megabyte."""
+    gate, made = Gate(), list[str]()
+
+    def scope() -> dict[str, JSON]:
+        made.append("ctx")
+        return {"ctx": {"n": 7}}
+
+    async with sandbox(processes=1, of_tenant=1, spares=0) as box:
+        running = asyncio.ensure_future(
+            box.run(HOLDS, tenant="a", limits=PATIENT, fetch=gate.fetch)
+        )
+        await until(lambda: gate.held == 1)
+        waiting = asyncio.ensure_future(
+            box.run("return ctx.n", tenant="a", limits=PATIENT, scope=scope)
+        )
+        await until(lambda: box.figures().waiting == 1)
+        assert made == []
+        gate.is_open.set()
+        assert value(await waiting) == 7
+        assert value(await running) == 1
+
+
+async def test_a_call_whose_values_cannot_be_made_keeps_no_process() -> None:
+    def scope() -> dict[str, JSON]:
+        raise LookupError("nothing is there")
+
+    async with sandbox(processes=1, of_tenant=1, spares=0) as box:
+        with pytest.raises(LookupError):
+            await box.run("return 1", tenant="a", limits=PATIENT, scope=scope)
+        assert value(await box.run("return 2", tenant="a", limits=PATIENT)) == 2
 
 
 async def test_a_cancelled_call_ends_its_process_and_one_that_waits_leaves_the_queue() -> None:

@@ -94,9 +94,14 @@ def a_little_early() -> Iterator[None]:
         return await decided(self, row, running, now + ahead, asked, found=found)
 
     async def sooner(
-        self: Schedules, now: datetime, limit: int, *, most_bytes: int
+        self: Schedules,
+        now: datetime,
+        limit: int,
+        *,
+        most_bytes: int,
+        behind: ScheduleRow | None,
     ) -> list[ScheduleRow]:
-        return await find(self, now + ahead, limit, most_bytes=most_bytes)
+        return await find(self, now + ahead, limit, most_bytes=most_bytes, behind=behind)
 
     with patch.object(Firing, "decided", hasty), patch.object(Schedules, "due", sooner):
         yield

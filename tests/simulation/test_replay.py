@@ -72,9 +72,16 @@ def test_what_was_decided_is_decided_again_for_a_long_time(
 def policies_changed_in_place() -> Iterator[None]:
     """As they were once: a live object that every plan shares."""
 
-    def swap(self: DeclaredTasks, tenant: str, rows: dict[str, TaskRow], digest: int) -> None:
+    def swap(
+        self: DeclaredTasks,
+        tenant: str,
+        rows: dict[str, TaskRow],
+        digest: int,
+        *,
+        only: str | None = None,
+    ) -> None:
         before = self._declared.get(tenant)
-        plain(self, tenant, rows, digest)
+        plain(self, tenant, rows, digest, only=only)
         after = {task: self._declared[tenant].policy(task) for task in rows}
         if before is None:
             self._declared[tenant] = Policies(tasks=after, version=self._declared[tenant].version)

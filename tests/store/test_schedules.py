@@ -121,6 +121,14 @@ async def test_the_due_ones_are_found_the_longest_due_first(store: Store) -> Non
     assert await store.schedules.numbers(moment(200), 2) == (2, 2)
 
 
+async def test_the_due_ones_behind_another_are_found(store: Store) -> None:
+    rows = [row("late", 100), row("a", 200), row("b", 200), row("c", 201)]
+    for each in rows:
+        await store.schedules.save(each)
+    assert await store.schedules.due(moment(201), 9, behind=rows[1]) == rows[2:]
+    assert await store.schedules.due(moment(200), 9, behind=rows[2]) == []
+
+
 async def test_processes_do_not_get_the_same_ones_at_once(place: Place) -> None:
     one = await place.opened("p1", shared=True)
     if not one.is_shared:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from random import Random
+from time import process_time
 from typing import Any
 
 import pytest
@@ -436,3 +437,23 @@ def _stumbling(store: MemoryStore, random: Random) -> None:
         return is_put
 
     store.tasks.put_target = stumbles  # type: ignore[method-assign,assignment]
+
+
+def test_tens_of_thousands_of_waiters_leave_in_any_order_without_delay() -> None:
+    """A stop cancels all of them: none looks at the others."""
+
+    async def story(world: World) -> None:
+        gate, limited = await world.gate(), policy(1)
+        holding = asyncio.ensure_future(world.request(gate, limited, 1_000))
+        await world.clock.sleep(1)
+        waiting = [asyncio.ensure_future(gate.enter(HOST, limited)) for _ in range(40_000)]
+        await world.clock.sleep(1)
+        for each in reversed(waiting):
+            each.cancel()
+        begun = process_time()
+        await asyncio.gather(*waiting, return_exceptions=True)
+        assert process_time() - begun < 5
+        assert not gate.waiting()
+        await holding
+
+    played(story)

@@ -10,7 +10,7 @@ import pytest
 
 from tenuto.model.errors import TaskError
 from tenuto.model.inputs import TaskSucceeded
-from tenuto.tasks import Context, Registry, Result
+from tenuto.tasks import Context, Facts, Registry, Result
 from tests.kit.turns import turns
 from tests.tasks.stage import TOO_LONG, stage
 
@@ -203,6 +203,80 @@ async def test_a_result_after_the_word_to_stop_is_a_result(registry: Registry) -
         on.stop("work")
         gate.opened.set()
         assert await on.output() == "finished all the same"
+
+
+SMALL, LARGE = Facts(tenant="small"), Facts(tenant="large")
+
+
+async def test_a_tenant_with_many_long_tasks_leaves_threads_to_others(registry: Registry) -> None:
+    gate = Gate()
+
+    @registry.task
+    def long() -> None:
+        gate.pass_through()
+
+    @registry.task
+    def short() -> str:
+        return "done"
+
+    async with stage(registry, max_threads=8) as on:
+        on.start("short", facts=SMALL)
+        assert await on.output(1) == "done"
+        for number in range(20):
+            on.start("long", node=f"n{number}", facts=LARGE)
+        for _ in range(7):
+            await gate.until_someone_came()
+        for number in range(5):
+            on.start("short", node=f"s{number}", facts=SMALL)
+            assert await on.output(number + 2) == "done"
+        gate.opened.set()
+        await on.report(26)
+
+
+async def test_tenants_take_turns_for_threads(registry: Registry) -> None:
+    gate = Gate()
+    ran: list[str] = []
+
+    @registry.task
+    def work(name: str) -> None:
+        ran.append(name)
+        gate.pass_through()
+
+    async with stage(registry, max_threads=1) as on:
+        for number in range(3):
+            on.start("work", "large", node=f"n{number}", facts=LARGE)
+        on.start("work", "small", node="small", facts=SMALL)
+        gate.opened.set()
+        await on.report(4)
+        assert ran == ["large", "large", "small", "large"]
+
+
+async def test_stuck_threads_of_a_tenant_are_replaced_for_others(registry: Registry) -> None:
+    gate = Gate()
+
+    @registry.task
+    def hang() -> None:
+        gate.pass_through()
+
+    @registry.task
+    def short() -> str:
+        return "done"
+
+    async with stage(registry, max_threads=4, max_stuck_threads=4) as on:
+        on.start("short", facts=SMALL)
+        assert await on.output(1) == "done"
+        for number in range(20):
+            on.start("hang", node=f"n{number}", timeout=1, facts=LARGE)
+        for timed_out in (3, 6):
+            for _ in range(3):
+                await gate.until_someone_came()
+            on.clock.advance(1)
+            await on.report(1 + timed_out)
+        assert on.runner.stuck_threads == 6
+        on.start("short", node="after", facts=SMALL)
+        assert await on.output(8) == "done"
+        gate.opened.set()
+        await on.report(22)
 
 
 async def test_an_attempt_that_waits_for_a_thread_is_cancelled_without_running(

@@ -88,8 +88,11 @@ class ServiceConfig(Struct, frozen=True, kw_only=True):
     all_untaken_bytes: int = 512_000_000
     """The same over all tenants and addresses: beyond it those are refused that have their share of
     it, beyond twice as much everybody. One answer alone is let through at any size."""
-    taking_seconds: float = 30.0
-    """How long a client may take nothing of its answer; then the connection is closed."""
+    taking_seconds: float = 120.0
+    """How long a client may take nothing of its answer; then the connection is closed.
+
+    A client with a buffer of megabytes shows what it takes a megabyte at a time: one that takes
+    less than about 10 KB a second looks as if it took nothing."""
     live: LiveBounds = LiveBounds()
     environment: str | None = None
     """The name of the installation, such as `production`, which the web UI shows."""

@@ -204,6 +204,8 @@ class BoundedHttp(HttpToolsProtocol):
         self._is_inside = False
         """Whether a request has begun and not ended."""
         self._is_upgraded = False
+        self._upgrade_waits = False
+        """Whether it becomes a WebSocket after the answers to the requests before."""
         self._is_stopping = False
         self._unread = memoryview(b"")
         """What has come and is not parsed, since a request waits for the answer to another."""
@@ -280,6 +282,11 @@ class BoundedHttp(HttpToolsProtocol):
         self._watch()
 
     def handle_websocket_upgrade(self) -> None:
+        self._upgrade_waits = self._is_answering
+        if self._upgrade_waits:
+            # Nobody would tell that answer any more that the client takes it, or is gone.
+            self.flow.pause_reading()
+            return
         # The WebSocket protocol takes over the connection, and the count of it.
         self._is_upgraded = True
         self._taker.end()
@@ -292,7 +299,7 @@ class BoundedHttp(HttpToolsProtocol):
     @property
     def has_waiting(self) -> bool:
         """Whether a request of this connection waits for the answer to another, or is not read."""
-        return bool(self.pipeline or self._unread)
+        return bool(self.pipeline or self._unread or self._upgrade_waits)
 
     @property
     def is_paused(self) -> bool:
@@ -325,7 +332,12 @@ class BoundedHttp(HttpToolsProtocol):
             self.flow.resume_reading()
 
     def _parse_unread(self) -> None:
-        while self._unread and not self.pipeline and self._is_read and not self._is_tired:
+        while (
+            self._unread
+            and not (self.pipeline or self._upgrade_waits)
+            and self._is_read
+            and not self._is_tired
+        ):
             portion, self._unread = self._unread[:PORTION], self._unread[PORTION:]
             self._parse(portion)
         if not self._is_read:
@@ -390,6 +402,9 @@ class BoundedHttp(HttpToolsProtocol):
         self._has_waited = True
         super().on_response_complete()
         if self.flow.read_paused and self._is_read:
+            if self._upgrade_waits and not self._is_answering:
+                self._unset_keepalive_if_required()
+                self.handle_websocket_upgrade()
             self._parse_unread()
             if self._tiny >= MOST_TINY and not self._rests and self._is_read:
                 self._rest()
@@ -478,6 +493,15 @@ class BoundedHttp(HttpToolsProtocol):
         cycle = cast("RequestResponseCycle | None", self.cycle)
         return cycle is not None and not cycle.response_complete
 
+    @property
+    def _is_answering_another(self) -> bool:
+        """Whether an answer has begun, or is one to an earlier request than the one that is read.
+
+        A refusal would be taken for a part of it, or for the answer to that request.
+        """
+        is_first = self._head < 0 and not self.pipeline
+        return self._is_answering and not (is_first and not self.cycle.response_started)
+
     def _watch(self) -> None:
         """Count and time an unfinished request; one that came in one piece costs nothing."""
         is_whole = not self._is_inside and (self._is_answering or self._was_refused)
@@ -517,7 +541,8 @@ class BoundedHttp(HttpToolsProtocol):
         }
         lines = [f"{name}: {value}".encode() for name, value in headers.items()]
         first = b"HTTP/1.1 %d %s" % (status, _REASONS[status])
-        self.transport.write(b"\r\n".join([first, *lines, b"", body]))
+        if not self._is_answering_another:
+            self.transport.write(b"\r\n".join([first, *lines, b"", body]))
         self._close()
         self._forget()
 

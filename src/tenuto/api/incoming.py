@@ -51,7 +51,7 @@ class IncomingRequest:
         self.place: Place | None = None if passed is None else passed.place
         """Of a start, among those under way."""
         self.read = 0
-        """Stands for who reads what; 0: it is no read, or one that may wait for its answer."""
+        """Stands for who reads what; 0: it is no read."""
         self.principal: Principal | None = None
         """None until it is authenticated, and for a public operation without a credential."""
 

@@ -26,7 +26,7 @@ class ListTurns:
 
     async def enter(self, tenant: str) -> None:
         """Return when it is the turn of a list; it is over with `leave`. ProcessStops."""
-        if self._under_way[tenant] < self._at_once:
+        if self.has_room(tenant):
             self._under_way[tenant] += 1
             return
         if self._is_ended:
@@ -39,6 +39,10 @@ class ListTurns:
             if not turn.cancelled() and turn.exception() is None:
                 self.leave(tenant)  # it was given the turn in the same moment
             raise
+
+    def has_room(self, tenant: str) -> bool:
+        """Whether a list need not wait for its turn."""
+        return self._under_way[tenant] < self._at_once
 
     def leave(self, tenant: str) -> None:
         """A list is made: it is the turn of the one that has waited longest."""
@@ -66,7 +70,7 @@ class ListTurns:
     @property
     def has_waiting(self) -> bool:
         """Whether any list waits for its turn."""
-        return bool(self._waiting)
+        return any(not turn.done() for turns in self._waiting.values() for turn in turns)
 
     def __len__(self) -> int:
         """The number of tenants with lists under way."""

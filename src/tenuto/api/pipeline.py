@@ -176,7 +176,7 @@ class RequestPipeline:
                 # Not before its body is there: a client may take its time for that.
                 incoming.place = self.service.pressure.starts.enter(call.principal.tenant)
             call.place = incoming.place
-            if operation.name in self._lists or self.service.untaken.was_large(incoming.read):
+            if operation.name in self._lists or self._was_large(incoming):
                 answer = await self._perform_in_turn(incoming, operation, call)
             else:
                 answer = await self._perform(incoming, operation, call)
@@ -191,6 +191,9 @@ class RequestPipeline:
             incoming.headers, call.response_headers.get("etag")
         ):
             call.status, answer = 304, None
+        elif incoming.read:
+            # Before it is made: a read that may wait for its answer took no turn.
+            self._refuse_again(incoming)
         if _has_moments(operation.response):
             answer = spelled(answer)
         body = answer_body(answer)
@@ -198,20 +201,22 @@ class RequestPipeline:
         with self._held(incoming, len(body)):
             if not call.principal.may(Permission.WORKFLOWS_WRITE):
                 body = await answer_without_tracebacks(
-                    self.service.answer_process, body, call.principal.tenant
+                    self.service.answer_process,
+                    body,
+                    call.principal.tenant,
+                    is_change=_is_change(incoming),
                 )
             status = call.status or operation.status
             await send_answer(send, status, body, call.response_headers, around)
 
     def _held(self, incoming: IncomingRequest, size: int) -> AbstractContextManager[None]:
         """Counts a large answer while it is sent; TenutoError where there is no room for it."""
-        if incoming.read:
+        if incoming.read and size:
             self.service.untaken.know(incoming.read, size if size > PIECE else 0)
         if size <= PIECE:
             return _NOT_COUNTED
         who = who_takes(incoming.principal, incoming.source)
-        is_change = incoming.scope["method"] not in ("GET", "HEAD")
-        return self.service.untaken.holding(who, size, is_change=is_change)
+        return self.service.untaken.holding(who, size, is_change=_is_change(incoming))
 
     async def _perform(
         self, incoming: IncomingRequest, operation: Operation, call: Call[Any]
@@ -228,13 +233,36 @@ class RequestPipeline:
         self, incoming: IncomingRequest, operation: Operation, call: Call[Any]
     ) -> object:
         turns, tenant = self.service.list_turns, call.principal.tenant
-        await turns.enter(tenant)
+        await self._enter(incoming, call)
         try:
-            who = who_takes(incoming.principal, incoming.source)
-            self.service.untaken.refuse_again(who, incoming.read)
+            self._refuse_again(incoming)
             return await self._perform(incoming, operation, call)
         finally:
             turns.leave(tenant)
+
+    def _was_large(self, incoming: IncomingRequest) -> bool:
+        """Whether a read has to wait for its turn, since its newest answer was large."""
+        # Who has the answer is not sent it again; who waits for a change keeps no turn meanwhile.
+        may_wait = "if-none-match" in incoming.headers or b"wait=" in incoming.scope["query_string"]
+        return self.service.untaken.was_large(incoming.read) and not may_wait
+
+    def _refuse_again(self, incoming: IncomingRequest) -> None:
+        who = who_takes(incoming.principal, incoming.source)
+        self.service.untaken.refuse_again(who, incoming.read)
+
+    async def _enter(self, incoming: IncomingRequest, call: Call[Any]) -> None:
+        """Wait for the turn of a read; ClientGone: what is made for nobody, others wait for."""
+        turns, tenant = self.service.list_turns, call.principal.tenant
+        if turns.has_room(tenant) or incoming.principal is None:
+            await turns.enter(tenant)
+            return
+
+        async def leave(_: None) -> None:
+            turns.leave(tenant)
+
+        entering = asyncio.ensure_future(turns.enter(tenant))
+        await call.while_connected(entering, undelivered=leave)
+        entering.result()
 
     def _check_source(self, incoming: IncomingRequest) -> Pairs:
         """CORS headers for the answer; refuses a foreign host or origin, and too many requests."""
@@ -352,14 +380,18 @@ class RequestPipeline:
         await operation.handler(call, socket)
 
 
+def _is_change(incoming: IncomingRequest) -> bool:
+    """Whether a request may have changed something."""
+    return incoming.scope["method"] not in ("GET", "HEAD")
+
+
 def _read_of(incoming: IncomingRequest) -> int:
     """As in `IncomingRequest`."""
     scope = incoming.scope
-    query = scope["query_string"]
-    # Who has the answer is not sent it again; who waits for a change keeps no turn meanwhile.
-    if scope["method"] != "GET" or "if-none-match" in incoming.headers or b"wait=" in query:
+    if scope["method"] != "GET":
         return 0
-    return hash((who_takes(incoming.principal, incoming.source), incoming.path, query))
+    who = who_takes(incoming.principal, incoming.source)
+    return hash((who, incoming.path, scope["query_string"]))
 
 
 @cache

@@ -79,13 +79,11 @@ class JavaScriptExecutor:
             limits = Limits(
                 time=limits.time, output=limits.output, memory=config.memory_limit * _MEGABYTE
             )
-        seen = call.scope(_named_in(config.code))
         done = await self.sandbox.run(
             config.code,
             tenant=call.tenant,
-            ctx=seen.get("ctx"),
             input=call.given,
-            steps=seen.get("steps"),
+            scope=lambda: call.scope(_named_in(config.code)),
             limits=limits,
             fetch=self._fetch(call, config),
             begun=lambda: call.begin(_TO_END),

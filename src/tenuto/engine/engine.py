@@ -168,6 +168,7 @@ class Engine:
             process_id=lambda: self.process_id,
             granted=self.effects.granted,
             sent=self.effects.mail_sent,
+            quarantined=self.quarantine.stopped,
         )
         self.limits.has_work = self.admissions.hint
         self.queue_rules = RuleApplication(
@@ -536,6 +537,7 @@ class Engine:
         self.effects.timekeeper.unpark(instance_id)
         self.effects.mail_hint()
         self.turns.report(Request(instance_id, TakenOver()))
+        self.admissions.hint()
 
     def _loop_died(self, name: str, error: BaseException) -> None:
         self._fault = error

@@ -119,12 +119,7 @@ def _ordered_at(draft: Draft, row: LogRow) -> int | None:
     if node is not None and node.is_in_flight and node.attempt == row.attempt:
         ordered_at = node.dispatched_at or node.started_at
         return None if ordered_at is None else epoch_ms(ordered_at)
-    place = (row.node_id, row.iteration, row.attempt)
-    for each in draft.rows:
-        is_order = each.event_type == "NODE_DISPATCHED"
-        if is_order and (each.node_id, each.iteration, each.attempt) == place:
-            return each.at_ms
-    return None
+    return draft.ordered_at(row)
 
 
 def _undoing_ms(draft: Draft, row: LogRow) -> int | None:

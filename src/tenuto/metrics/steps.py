@@ -101,11 +101,8 @@ class StepCounts:
 
 def began(draft: Draft, row: LogRow) -> int | None:
     """When the attempt that ends with a row was ordered; None if no attempt ran."""
-    place = (row.node_id, row.iteration, row.attempt)
-    for each in draft.rows:
-        is_order = each.event_type == "NODE_DISPATCHED"
-        if is_order and (each.node_id, each.iteration, each.attempt) == place:
-            return each.at_ms
+    if (ordered_at := draft.ordered_at(row)) is not None:
+        return ordered_at
     assert row.node_id is not None
     node = draft.before.nodes.get(NodeKey(row.node_id, row.iteration))
     if node is None or node.is_wait or node.is_loop or node.started_at is None:

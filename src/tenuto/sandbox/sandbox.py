@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 
 import msgspec
@@ -101,7 +101,7 @@ class Sandbox:
         """Start processes ahead; else the first call does."""
         self._pool.fill()
 
-    async def run(
+    async def run(  # noqa: PLR0913 - what a call sees, and what bounds it
         self,
         code: str,
         *,
@@ -109,6 +109,7 @@ class Sandbox:
         ctx: JSON = None,
         input: JSON = None,
         steps: JSON = None,
+        scope: Callable[[], Mapping[str, JSON]] | None = None,
         limits: Limits = DEFAULT_LIMITS,
         fetch: Fetch | None = None,
         begun: Callable[[], None] | None = None,
@@ -116,27 +117,33 @@ class Sandbox:
         """Call an async function of `(ctx, input, steps)` with this body.
 
         Its requests go to `fetch`, which decides about each; without it none is sent. `begun` is
-        called when a process has it.
+        called when a process has it, and so is `scope`, for `ctx` and `steps`: a call that waits
+        has no copy of what it will see.
         """
         limits = replace(limits, memory=min(limits.memory, self._most_memory))
         if (problem := code_problem(code)) is not None:
             return self._noted(Ended(code=JAVASCRIPT_SYNTAX, thrown=problem), 0.0, limits)
-        order = Run(
-            code=code,
-            ctx=msgspec.json.encode(ctx),
-            input=msgspec.json.encode(input),
-            steps=msgspec.json.encode(steps),
-            seconds=limits.time.total_seconds(),
-            memory=limits.memory,
-            output=limits.output,
-            console=limits.console,
-            fetches=limits.fetches if fetch is not None else 0,
-            at_once=limits.fetches_at_once,
-        )
         try:
             process = await self._pool.lease(tenant)
         except NotStarted as error:
             return self._noted(_dead(str(error)), 0.0, limits)
+        try:
+            seen = {"ctx": ctx, "steps": steps} if scope is None else scope()
+            order = Run(
+                code=code,
+                ctx=msgspec.json.encode(seen.get("ctx")),
+                input=msgspec.json.encode(input),
+                steps=msgspec.json.encode(seen.get("steps")),
+                seconds=limits.time.total_seconds(),
+                memory=limits.memory,
+                output=limits.output,
+                console=limits.console,
+                fetches=limits.fetches if fetch is not None else 0,
+                at_once=limits.fetches_at_once,
+            )
+        except BaseException:
+            self._pool.give_back(process, is_usable=True)
+            raise
         if begun is not None:
             begun()
         began = self._clock.ticks()

@@ -11,10 +11,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections import Counter, deque
-from contextlib import suppress
+from collections import Counter
 from functools import cached_property, partial
 from typing import NamedTuple, TypeAlias
+
+from msgspec import Struct
 
 from tenuto.model.causes import RequestWait
 from tenuto.model.durations import epoch_ms, from_epoch_ms
@@ -80,7 +81,7 @@ class NotAdmitted(NamedTuple):
     """Until the target is probed again."""
 
 
-class _Waiter(NamedTuple):
+class _Waiter(Struct, frozen=True, eq=False):
     answer: asyncio.Future[Passage | NotAdmitted]
     since: int
     until: float
@@ -111,7 +112,10 @@ class _Target:
         self.policy = policy
         self.known = TargetState()
         """The shared state, as this process last read it."""
-        self.waiting: deque[_Waiter] = deque()
+        self.waiting: dict[_Waiter, None] = {}
+        """In order of arrival; each may go in the midst of a hundred thousand."""
+        self.impatient: dict[_Waiter, None] = {}
+        """Those of them that do not wait for ever."""
         self.under_way = 0
         self.share = 0
         """Requests that may be under way here without another change of the shared state."""
@@ -136,6 +140,23 @@ class _Target:
     @property
     def most(self) -> int:
         return self.policy.limits.concurrency or DEFAULT_CONCURRENCY
+
+    def join(self, waiter: _Waiter) -> None:
+        self.waiting[waiter] = None
+        if waiter.until < math.inf:
+            self.impatient[waiter] = None
+
+    def let_go(self, waiter: _Waiter) -> None:
+        """It does not wait any more."""
+        self.waiting.pop(waiter, None)
+        self.impatient.pop(waiter, None)
+
+    def first(self) -> _Waiter | None:
+        """The first of those that wait, which waits no more; None: there is none."""
+        waiter = next(iter(self.waiting), None)
+        if waiter is not None:
+            self.let_go(waiter)
+        return waiter
 
     def heard(self, outcome: _Outcome) -> None:
         self.outcomes.append(outcome)
@@ -179,15 +200,14 @@ class Gate:
             return Passage(key, now)
         answer: asyncio.Future[Passage | NotAdmitted] = asyncio.get_running_loop().create_future()
         waiter = _Waiter(answer, now, now + seconds * 1000, place)
-        target.waiting.append(waiter)
+        target.join(waiter)
         self._call(key, target)
         try:
             return await answer
         except asyncio.CancelledError:
             # It may have been admitted, or left out, in the same moment.
             if answer.cancelled():
-                with suppress(ValueError):
-                    target.waiting.remove(waiter)
+                target.let_go(waiter)
             elif isinstance(admitted := answer.result(), Passage):
                 self.leave(admitted, is_well=None)
             raise
@@ -268,6 +288,7 @@ class Gate:
             async with asyncio.timeout(_LAST_WRITES):
                 for key, target in targets.items():
                     target.waiting.clear()
+                    target.impatient.clear()
                     target.under_way, target.used_at = 0, -math.inf
                     await self._pass(key, target)
                     await self._states.drop(key)
@@ -290,8 +311,7 @@ class Gate:
 
     def _admit(self, key: TargetKey, target: _Target, sent_at: int) -> bool:
         """Admit the first request that was not cancelled; False if there is none."""
-        while target.waiting:
-            waiter = target.waiting.popleft()
+        while (waiter := target.first()) is not None:
             if not waiter.answer.done():
                 target.under_way += 1
                 waiter.answer.set_result(Passage(key, sent_at))
@@ -312,8 +332,7 @@ class Gate:
         target.server = None
         if not server.cancelled() and (error := server.exception()) is not None:
             log.error("targets: a target is not served: %s", error, exc_info=error)
-            while target.waiting:
-                waiter = target.waiting.popleft()
+            while (waiter := target.first()) is not None:
                 if not waiter.answer.done():
                     waiter.answer.set_exception(error)
 
@@ -407,9 +426,9 @@ class Gate:
         target.hindrance = found
         if found is None or found.obstacle != "breaker" or found.until is None:
             return
-        for waiter in list(target.waiting):
+        for waiter in list(target.impatient):
             if waiter.until < found.until:
-                target.waiting.remove(waiter)
+                target.let_go(waiter)
                 if not waiter.answer.done():
                     waiter.answer.set_result(NotAdmitted((found.until - now) / 1000))
 

@@ -14,7 +14,6 @@ import os
 import queue
 import sys
 import threading
-from collections import deque
 from collections.abc import Callable
 
 import msgspec
@@ -28,6 +27,7 @@ from tenuto.tasks.address import address_of
 from tenuto.tasks.attempt import Attempt, Outcome, checked_handle
 from tenuto.tasks.child_process import Child, ChildDied
 from tenuto.tasks.failures import PROCESS_DIED, Refused, cancelled
+from tenuto.tasks.fair_places import FairPlaces
 from tenuto.tasks.frames import (
     Answer,
     AskOutputs,
@@ -65,7 +65,7 @@ class Processes:
         self._settle = settle
         self._limit = output_limit
         self._most = most or os.cpu_count() or 1
-        self._waiting: deque[Attempt] = deque()
+        self._places = FairPlaces(self._most)
         self._lanes: set[Lane] = set()
         self._idle: list[Lane] = []
         self._busy: dict[Attempt, Lane] = {}
@@ -73,7 +73,7 @@ class Processes:
         self._numbers = itertools.count(1)
 
     def add(self, attempt: Attempt) -> None:
-        self._waiting.append(attempt)
+        self._places.add(attempt)
         self._hand_out()
 
     def stop(self, attempt: Attempt, grace: float) -> None:
@@ -89,7 +89,7 @@ class Processes:
 
     async def close(self, patience: float) -> None:
         """End every child; those left after `patience` seconds end with this process."""
-        self._waiting.clear()
+        self._places.clear()
         if not self._lanes:
             return
         self._all_closed = asyncio.get_running_loop().create_future()
@@ -100,14 +100,11 @@ class Processes:
         timer.cancel()
 
     def _hand_out(self) -> None:
-        while self._waiting:
-            if self._waiting[0].is_told_to_stop:
-                self._waiting.popleft()
-                continue
+        while self._places.has_next:
             lane = self._idle.pop() if self._idle else self._open_lane()
             if lane is None:
                 return
-            attempt = self._waiting.popleft()
+            attempt = self._places.take()
             self._busy[attempt] = lane
             # The attempt's own time counts from the start of the child; this bounds that start.
             self._begin(attempt, _START_SECONDS)
@@ -129,6 +126,7 @@ class Processes:
 
     def _take_back(self, lane: Lane, attempt: Attempt, outcome: Outcome) -> None:
         del self._busy[attempt]
+        self._places.left(attempt)
         self._idle.append(lane)
         self._settle(attempt, outcome)
         self._hand_out()

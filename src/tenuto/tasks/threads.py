@@ -14,11 +14,11 @@ import itertools
 import logging
 import queue
 import threading
-from collections import deque
 from collections.abc import Callable
 
 from tenuto.tasks.attempt import Attempt, Outcome
 from tenuto.tasks.capture import CURRENT
+from tenuto.tasks.fair_places import FairPlaces
 
 _log = logging.getLogger("tenuto.tasks")
 
@@ -53,7 +53,7 @@ class Threads:
         self._max_threads = max_threads
         self._max_stuck = max_stuck
         self._on_block = on_block
-        self._waiting: deque[Attempt] = deque()
+        self._places = FairPlaces(max_threads, max_stuck)
         self._idle: list[_Worker] = []
         self._busy: dict[Attempt, _Worker] = {}
         self._stuck: set[_Worker] = set()
@@ -66,9 +66,9 @@ class Threads:
         return len(self._stuck)
 
     def add(self, attempt: Attempt) -> None:
-        self._waiting.append(attempt)
+        self._places.add(attempt)
         self._hand_out()
-        if self._waiting and self._is_past_bound():
+        if self._places.has_next and self._is_past_bound():
             self._say_blocked()
 
     def stop(self, attempt: Attempt, grace: float) -> None:
@@ -80,6 +80,7 @@ class Threads:
             return
         worker.is_stuck = True
         self._stuck.add(worker)
+        self._places.sticks(attempt)
         _log.warning(
             "task %r does not return from its thread; %d threads are stuck",
             attempt.order.task_id,
@@ -92,20 +93,17 @@ class Threads:
     def close(self) -> None:
         """Let the threads that are idle end; those that are busy end when they return."""
         self._is_closed = True
-        self._waiting.clear()
+        self._places.clear()
         for worker in self._idle:
             worker.inbox.put(None)
         self._idle.clear()
 
     def _hand_out(self) -> None:
-        while self._waiting:
-            if self._waiting[0].is_told_to_stop:
-                self._waiting.popleft()
-                continue
+        while self._places.has_next:
             worker = self._idle.pop() if self._idle else self._hire()
             if worker is None:
                 return
-            attempt = self._waiting.popleft()
+            attempt = self._places.take()
             self._busy[attempt] = worker
             self._begin(attempt)
             worker.inbox.put(attempt)
@@ -131,7 +129,7 @@ class Threads:
     def _say_blocked(self) -> None:
         message = (
             f"{len(self._stuck)} threads are stuck in tasks that do not return and only "
-            f"{self._max_stuck} are replaced: {len(self._waiting)} synchronous tasks wait. "
+            f"{self._max_stuck} are replaced: {len(self._places)} synchronous tasks wait. "
             'Give these tasks a time-out of their own, or isolation="process".'
         )
         _log.error(message)
@@ -160,6 +158,7 @@ class Threads:
 
     def _take_back(self, worker: _Worker, attempt: Attempt, outcome: Outcome) -> None:
         self._busy.pop(attempt, None)
+        self._places.left(attempt, was_stuck=worker.is_stuck)
         self._stuck.discard(worker)
         is_surplus = len(self._busy) + len(self._idle) >= self._max_threads
         if self._is_closed or (worker.is_stuck and is_surplus):

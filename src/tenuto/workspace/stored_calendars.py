@@ -82,8 +82,7 @@ class StoredCalendars:
 
     async def days(self, id: str, first: date, last: date) -> list[CalendarDay]:
         """The days from `first` to `last`, both included, each with its hours; NotFound."""
-        await self._row(id)
-        working = await self._working(id)
+        working = await self.working(await self._row(id))
         # Ten years of days with many hours are megabytes.
         work = partial(_days, working, first, last)
         return await self._source.plans.values.aside(work, tenant=self._tenant)
@@ -108,7 +107,7 @@ class StoredCalendars:
         if _least(length) > _LONGEST:
             # Centuries of a calendar would be counted only to name the end.
             raise _too_long("duration", "it lasts more than ten years")
-        working = await self._working(id)
+        working = await self.working(row)
         # Where each year has to be looked at, two hundred of them take a tenth of a second.
         at = await self._source.plans.values.aside(
             partial(add, working, start, length), tenant=self._tenant
@@ -128,7 +127,7 @@ class StoredCalendars:
             )
             raise InvalidInput("there is nothing between these moments", [problem])
         row = await self._row(id)
-        return await self._span(await self._working(id), row.version, start, end, "to")
+        return await self._span(await self.working(row), row.version, start, end, "to")
 
     async def known(self) -> Mapping[str, WorkingCalendar]:
         """The working time of each calendar, by id."""
@@ -146,18 +145,27 @@ class StoredCalendars:
         work = partial(_span, working, version, start, end)
         return await self._source.plans.values.aside(work, tenant=self._tenant)
 
-    async def _working(self, id: str) -> WorkingCalendar:
-        known = await self.known()
-        try:
-            return known[id]
-        except KeyError:
+    async def working(self, row: CalendarRow) -> WorkingCalendar:
+        """The working time of a calendar, of which only those that it extends are read."""
+        rows = {row.id: row}
+        known = Resolved(rows, self._source.clock.now().year)
+        while (parent := known.chain(row.id)[-1]) not in rows:
+            found = await self._seen.calendars.get(self._tenant, parent)
+            if found is None:
+                break
+            rows = {**rows, parent: found}
+            known = known.with_rows(rows)
+        work, tenant = partial(known.get, row.id), self._tenant
+        working = await self._source.plans.values.read(known.cost(row.id), work, tenant=tenant)
+        if working is None:
             problem = Problem(
                 code="TEN-2712",
                 path="$",
-                message=f"the calendar {id} cannot be read, or one that it extends is gone",
+                message=f"the calendar {row.id} cannot be read, or one that it extends is gone",
                 advice="Save it again.",
             )
-            raise InvalidInput(f"the calendar {id} has no working time", [problem]) from None
+            raise InvalidInput(f"the calendar {row.id} has no working time", [problem])
+        return working
 
     async def _row(self, id: str, version: int | None = None) -> CalendarRow:
         newest = await self._seen.calendars.get(self._tenant, id)

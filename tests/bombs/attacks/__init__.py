@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.bombs.attack import Attack
+from tests.bombs.attacks.attempts import ATTEMPTS
 from tests.bombs.attacks.calendars import CALENDARS
 from tests.bombs.attacks.connections import CONNECTIONS
 from tests.bombs.attacks.documents import DOCUMENTS
@@ -20,6 +21,6 @@ ATTACKS: dict[str, Attack] = {
     for each in (
         *(*DOCUMENTS, *TASKS, *TEXTS, *INPUTS),
         *(*EVENTS, *RULES, *CALENDARS, *SCHEDULES),
-        *(*RUNS, *STORMS, *CONNECTIONS),
+        *(*RUNS, *ATTEMPTS, *STORMS, *CONNECTIONS),
     )
 }

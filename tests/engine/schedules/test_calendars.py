@@ -6,6 +6,7 @@ import re
 import threading
 import warnings
 from collections.abc import Callable, Collection
+from functools import partial, wraps
 from typing import Any
 
 import holidays
@@ -164,6 +165,32 @@ def test_a_change_reads_no_calendar_from_the_store_but_what_others_changed(
         known = world.ask(lambda app: app.engine.calendars.resolved("default"))
         assert not is_working(known["office-3"], at("10:00"))
         assert set(documents) == {"office-3"}
+
+
+def test_a_change_reads_none_of_those_that_were_removed_before_the_process_began(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A tenant may have made and removed any number, and the next heartbeat would wait for each."""
+    documents: list[str] = []
+    newest = StoredCalendars.newest
+
+    @wraps(newest)
+    async def noted(self: StoredCalendars, tenant: str, id: str) -> CalendarRow | None:
+        documents.append(id)
+        return await newest(self, tenant, id)
+
+    with Clockwork() as world:
+        save(world, office(id="office-3"))
+        for id in ("a", "b"):
+            save(world, office(id=id))
+            world.engine.lives.ask(partial(_removed, id))
+        world.down_for(minutes=1)
+        monkeypatch.setattr(StoredCalendars, "newest", noted)
+        world.ask(_changed_elsewhere)
+        assert {*documents} == {"office-3"}
+        save(world, office(id="a"))
+        known = world.ask(lambda app: app.engine.calendars.resolved("default"))
+        assert {*known} == {"a", "office-3"}
 
 
 def test_decisions_have_the_newest_version_at_hand() -> None:
@@ -325,6 +352,10 @@ async def _changed_elsewhere(app: Any) -> bool:  # noqa: ANN401
     return True
 
 
+async def _removed(id: str, app: Any) -> None:  # noqa: ANN401
+    await app.engine.calendars.remove("default", id, by="ada")
+
+
 async def _known(app: Any) -> Any:  # noqa: ANN401
     return app.engine.calendars.known("default")
 
@@ -406,3 +437,25 @@ def test_a_calendar_that_skips_all_times_from_now_on_is_an_error_that_heals() ->
         assert row.next_tick == at("10:00", day=2)
         world.skip(days=1)
         assert minutes(world.ticks("started")) == [600, 1_440 + 600]
+
+
+def test_of_many_calendars_those_are_read_that_a_question_is_about(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each question about working time read all calendars of the tenant: 20 MB, at its quota."""
+    with Clockwork() as world:
+        for id in ("base", *(f"other-{number}" for number in range(20))):
+            save(world, office(id=id))
+        save(world, {"id": "middle", "extends": "base"})
+        save(world, {"id": "leaf", "extends": "middle"})
+        read = list[str]()
+
+        def noted(row: CalendarRow) -> Calendar:
+            read.append(row.id)
+            return calendar_of(row)
+
+        monkeypatch.setattr(calendar_values, "calendar_of", noted)
+        monkeypatch.setattr(StoredCalendars, "page", None)
+        span = world.ask(lambda app: app.calendars.add("leaf", at("10:00"), "PT1H"))
+        assert span.working_time == "PT1H"
+        assert sorted(read) == ["base", "leaf", "middle"]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tenuto import Tenuto
-from tenuto.engine.bounds import DEFAULT_BOUNDS
+from tenuto.engine.bounds import DEFAULT_BOUNDS, Bounds
 from tenuto.engine.schedules import documents
 from tenuto.engine.schedules.documents import ROOTS, TickInput, schedule_of
 from tenuto.engine.settings import Settings
@@ -181,6 +181,30 @@ def test_those_at_hand_fire_before_those_that_are_to_be_compiled(
         world.skip(minutes=6)
         assert world.started("a") == world.started("b") == [5]
     assert order == ["b", "a"]
+
+
+def test_thousands_that_are_to_be_compiled_hold_up_no_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Others come after one look at each page of those that are left, and not after all of them."""
+    order: list[str] = []
+    compiled = documents.compiled
+
+    def noted(schedule: Schedule) -> TickInput:
+        order.append(schedule.id)
+        return compiled(schedule)
+
+    monkeypatch.setattr("tenuto.engine.schedules.firing._COMPILED_FOR", 0.0)
+    pages, most = 8, 4
+    with Clockwork(settings=Settings(bounds=Bounds(schedules=most))) as world:
+        slow = [f"a{number:02}" for number in range(pages * most)]
+        for id in slow:
+            world.save(id, input={"k": LONG})
+        world.save("z", input={"x": "{{schedule.id}}"})
+        monkeypatch.setattr(documents, "compiled", noted)
+        world.skip(minutes=6)
+        assert order.index("z") <= 2 * pages
+        assert {*order} == {*slow, "z"}
 
 
 def test_those_at_hand_are_written_before_the_first_of_the_others_is_compiled(

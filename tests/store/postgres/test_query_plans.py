@@ -59,6 +59,7 @@ IN_INDEX_ORDER = {
     ("turn", "events_pkey"): "the number of the newest event, from the end",
     ("insert_definition", "events_pkey"): "the number of the newest event, from the end",
     ("waits_opened", "events_pkey"): "the number of the newest event, from the end",
+    ("tenants_that_wait", "slots_queue"): "from its beginning, and stops at the first",
 }
 
 WALKED = {

@@ -38,7 +38,8 @@ export function makeQueryClient(): QueryClient {
         retry: (count, error) => error instanceof ApiProblem && error.isTransient && count < MOST_ATTEMPTS,
         retryDelay: (count, error) => (error.retryAfter ?? 0) * 1_000 || Math.min(500 * 2 ** count, 8_000),
         // A page that nothing happens to would show what was, for as long as it is open.
-        refetchInterval: ({ state }) => state.status === "error" && state.error?.isTransient === true && READ_AGAIN_MS,
+        refetchInterval: ({ state: { status, error } }) =>
+          status === "error" && error?.isTransient === true && Math.max(READ_AGAIN_MS, (error.retryAfter ?? 0) * 1_000),
         // "Offline" of a browser says nothing about a service on the same machine.
         networkMode: "always",
       },

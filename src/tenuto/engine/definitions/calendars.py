@@ -132,6 +132,12 @@ class Calendars:
         self._versions = {
             tenant: {id: row.version for id, row in rows.items()} for tenant, rows in found.items()
         }
+        for tenant, mark in marks.items():
+            if mark.number > len(found.get(tenant, ())):
+                heads = await self._heads(tenant)
+                # Or some have changed since, and are no removed ones: they are read again.
+                if _mark_of(heads) == mark:
+                    self._versions[tenant] = heads
         self._marks = dict(marks)
         self._mark = CalendarsMark(
             sum(each.number for each in marks.values()),
@@ -146,6 +152,16 @@ class Calendars:
 
     async def _read_changed(self, tenant: str) -> None:
         """Read the documents whose versions are not those that this process knows."""
+        heads = await self._heads(tenant)
+        known = self._versions.get(tenant, {})
+        changed = [id for id, version in heads.items() if known.get(id) != version]
+        rows = [await self._store.calendars.newest(tenant, id) for id in changed]
+        self._take(tenant, [row for row in rows if row is not None], gone=known.keys() - heads)
+        heads |= {row.id: row.version for row in rows if row is not None}
+        self._set_mark(tenant, _mark_of(heads))
+
+    async def _heads(self, tenant: str) -> dict[str, int]:
+        """The newest versions of a tenant by id, also of those that are removed."""
         heads: dict[str, int] = {}
         after = ""
         while page := await self._store.calendars.heads(tenant, after=after, limit=_HEADS):
@@ -153,12 +169,7 @@ class Calendars:
             after = page[-1][0]
             if len(page) < _HEADS:
                 break
-        known = self._versions.get(tenant, {})
-        changed = [id for id, version in heads.items() if known.get(id) != version]
-        rows = [await self._store.calendars.newest(tenant, id) for id in changed]
-        self._take(tenant, [row for row in rows if row is not None], gone=known.keys() - heads)
-        heads |= {row.id: row.version for row in rows if row is not None}
-        self._set_mark(tenant, CalendarsMark(len(heads), sum(heads.values())))
+        return heads
 
     def _take(
         self,
@@ -419,6 +430,10 @@ class Calendars:
 
 def _with(read: ReadCalendar, problems: list[Problem]) -> ReadCalendar:
     return ReadCalendar(calendar=None, working=None, problems=(*read.problems, *problems))
+
+
+def _mark_of(versions: Mapping[str, int]) -> CalendarsMark:
+    return CalendarsMark(len(versions), sum(versions.values()))
 
 
 _NO_MARK = CalendarsMark()

@@ -140,25 +140,34 @@ class DeclaredTasks:
         """This process has declared a task."""
         rows = self._rows.get(row.tenant, {})
         changed = _digest(row) ^ (_digest(rows[row.id]) if row.id in rows else 0)
-        self._swap(row.tenant, {**rows, row.id: row}, self._digest_of(row.tenant) ^ changed)
+        digest = self._digest_of(row.tenant) ^ changed
+        self._swap(row.tenant, {**rows, row.id: row}, digest, only=row.id)
 
     def remove(self, tenant: str, id: str) -> None:
         """This process has forgotten a task."""
         rows = self._rows.get(tenant, {})
         if id in rows:
             left = {each: rows[each] for each in rows if each != id}
-            self._swap(tenant, left, self._digest_of(tenant) ^ _digest(rows[id]))
+            self._swap(tenant, left, self._digest_of(tenant) ^ _digest(rows[id]), only=id)
 
     def _digest_of(self, tenant: str) -> int:
         """The digest of all declarations of a tenant: each put or removal changes it alone."""
         declared = self._declared.get(tenant)
         return 0 if declared is None else int(declared.version, 16)
 
-    def _swap(self, tenant: str, rows: Mapping[str, TaskRow], digest: int) -> None:
+    def _swap(
+        self, tenant: str, rows: Mapping[str, TaskRow], digest: int, *, only: str | None = None
+    ) -> None:
+        """`only`: the one that is new, other or gone; a tenant may have ten thousand."""
         if rows:
+            before = self._rows.get(tenant, {})
             self._rows[tenant] = rows
-            self._declared[tenant] = self._policies(tenant, rows, digest)
-            self._sizes[tenant] = sum(len(row.document) for row in rows.values())
+            self._declared[tenant] = self._policies(tenant, rows, digest, only)
+            if only is None:
+                self._sizes[tenant] = sum(map(_size, rows.values()))
+            else:
+                grown = _size(rows.get(only)) - _size(before.get(only))
+                self._sizes[tenant] = self.bytes_of(tenant) + grown
         else:
             self._rows.pop(tenant, None)
             self._sizes.pop(tenant, None)
@@ -166,18 +175,26 @@ class DeclaredTasks:
             self._declared.pop(tenant, None)
         self.changed()
 
-    def _policies(self, tenant: str, rows: Mapping[str, TaskRow], digest: int) -> Policies:
+    def _policies(
+        self, tenant: str, rows: Mapping[str, TaskRow], digest: int, only: str | None
+    ) -> Policies:
         functions = self._undeclared
-        before = self._made.get(tenant)
-        made = self._made[tenant] = _OfTenant(
-            limits=_OfRows(_limits, rows, None if before is None else before.limits),
-            policies=_OfRows(_policy, rows, None if before is None else before.policies),
-        )
-        limited = dict(functions.limited)
-        for id, row in rows.items():
-            limits = made.limits.of(row).over(limited.get(id, NO_LIMITS))
-            if limits and (id in functions.tasks or not self._fails_unknown):
+        made = self._made.setdefault(tenant, _OfTenant(_OfRows(_limits), _OfRows(_policy)))
+        before = self._declared.get(tenant)
+        if only is None or before is None:
+            limited, ids = dict(functions.limited), list(rows)
+        else:
+            limited, ids = dict(before.limited), [only]
+        made.limits.forget(rows, only)
+        made.policies.forget(rows, only)
+        for id in ids:
+            limits = functions.limited.get(id, NO_LIMITS)
+            if id in rows and (id in functions.tasks or not self._fails_unknown):
+                limits = made.limits.of(rows[id]).over(limits)
+            if limits:
                 limited[id] = limits
+            else:
+                limited.pop(id, None)
         return Policies(
             tasks=_Declared(rows, functions.tasks, made.policies),
             limited=limited,
@@ -189,7 +206,11 @@ class DeclaredTasks:
         self._undeclared = _of_functions(self._functions)
         for tenant, rows in self._rows.items():
             digest = self._digest_of(tenant)
-            self._declared[tenant] = self._policies(tenant, rows, digest)
+            self._declared[tenant] = self._policies(tenant, rows, digest, None)
+
+
+def _size(row: TaskRow | None) -> int:
+    return 0 if row is None else len(row.document)
 
 
 def tag_of(row: TaskRow) -> str:
@@ -212,24 +233,21 @@ def _of_functions(functions: Functions) -> Policies:
 class _OfRows(Generic[Made]):
     """What was made of declarations: only of those in force, since each may have a large schema."""
 
-    def __init__(
-        self,
-        make: Callable[[TaskRow], Made],
-        rows: Mapping[str, TaskRow],
-        before: _OfRows[Made] | None,
-    ) -> None:
-        """`before`: what was made of those that were in force before."""
+    def __init__(self, make: Callable[[TaskRow], Made]) -> None:
         self._make = make
-        known: Mapping[str, tuple[TaskRow, Made]] = {} if before is None else before.made
-        self.made: dict[str, tuple[TaskRow, Made]] = {
-            id: each for id, each in known.items() if rows.get(id) == each[0]
-        }
+        self._made: dict[str, tuple[TaskRow, Made]] = {}
+
+    def forget(self, rows: Mapping[str, TaskRow], only: str | None) -> None:
+        """Others than these rows are in force; `only`: but for one it is those of before."""
+        for id in list(self._made) if only is None else [only]:
+            if id in self._made and self._made[id][0] != rows.get(id):
+                del self._made[id]
 
     def of(self, row: TaskRow) -> Made:
-        """What is made of a declaration in force, once."""
-        known = self.made.get(row.id)
-        if known is None:
-            known = self.made[row.id] = (row, self._make(row))
+        """What is made of a declaration, once as long as it is in force."""
+        known = self._made.get(row.id)
+        if known is None or known[0] != row:
+            known = self._made[row.id] = (row, self._make(row))
         return known[1]
 
 

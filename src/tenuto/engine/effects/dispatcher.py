@@ -28,7 +28,7 @@ from tenuto.model.effects import (
     TakeEvent,
 )
 from tenuto.model.events import Event
-from tenuto.model.inputs import TimerDue
+from tenuto.model.inputs import AttemptLost, TimerDue
 from tenuto.model.policy import NEAR
 from tenuto.model.test_run import Mock
 from tenuto.store.parts.jobs import JobKey
@@ -45,6 +45,8 @@ class Others(NamedTuple):
     offer: Callable[[str, StartAttempt], None]
     withdraw: Callable[[JobKey], None]
     """An offered attempt is cancelled."""
+    report_lost: Callable[[str, AttemptLost], None]
+    """An attempt was lost with the process that ran it."""
 
 
 class Send(Protocol):
@@ -116,6 +118,9 @@ class Dispatcher:
             if place not in owed or _is_cancelled(draft, effect):
                 self._cancel(draft, effect)
         facts = context_of(held, draft.state)
+        for lost in draft.also_lost:
+            owed.pop((lost.node, lost.iteration, lost.attempt), None)
+            self._others.report_lost(draft.instance_id, lost)
         for place, effect in owed.items() if held.is_owned else ():
             # An attempt that was cancelled before it began here ends with its grace period.
             if place in under_way or place in held.jobs or _is_cancelled(draft, effect):

@@ -30,7 +30,7 @@ from tenuto.engine.turns.requests import OfferJob, Request
 from tenuto.engine.turns.turns import Turns
 from tenuto.model.effects import SendMail, StartAttempt
 from tenuto.model.errors import StoreUnavailable, TenutoError
-from tenuto.model.inputs import TaskFailed, TaskSucceeded, TimerDue
+from tenuto.model.inputs import AttemptLost, TaskFailed, TaskSucceeded, TimerDue
 from tenuto.model.test_run import Mock
 from tenuto.store.parts.jobs import JobKey, Lease
 from tenuto.store.parts.mailbox import MailKey
@@ -137,7 +137,7 @@ class Effects:
             resolve=resolver.ask,
             send=self.mailbox.send,
             match=events.match,
-            others=Others(self._shared.offers, self._offer, self._withdraw_job),
+            others=Others(self._shared.offers, self._offer, self._withdraw_job, self._report_lost),
             report_mock=self._report_mock,
             slot_hints=self.slot_hints,
         )
@@ -335,6 +335,9 @@ class Effects:
             order.heartbeat_timeout,
         )
         self._turns.report(Request(instance_id, offer))
+
+    def _report_lost(self, instance_id: str, lost: AttemptLost) -> None:
+        self._turns.report(Request(instance_id, lost))
 
     def _report_mock(self, instance_id: str, order: StartAttempt, mock: Mock) -> None:
         if self._is_stopped:

@@ -18,12 +18,14 @@ from tenuto.engine.limits.queue_bound import QueueBound
 from tenuto.engine.limits.slot_hints import SlotHints
 from tenuto.engine.meters import Histogram
 from tenuto.engine.shared import Shared
+from tenuto.engine.turns.quarantine import QUEUED
 from tenuto.engine.turns.slot_rows import Counted, counted_at_start
 from tenuto.model.durations import epoch_ms
 from tenuto.model.errors import Overloaded
 from tenuto.model.inputs import Started
 from tenuto.model.policy import Policies
 from tenuto.model.slots import SlotRequest, own_key
+from tenuto.store.errors import DataRefused
 from tenuto.store.parts.slot_rows import Admission, Grant
 
 MOST_SECONDS = 300
@@ -49,9 +51,11 @@ class Admissions:
         process_id: Callable[[], str],
         granted: Callable[[Grant], bool],
         sent: Callable[[Collection[str]], None],
+        quarantined: Callable[[str, str, str], None],
     ) -> None:
         """`granted` hands a grant over; False where its message has to be read first.
 
+        `quarantined` sets an instance aside, with the place and the reason.
         `sent` is called when there are messages to read, with the owners of their instances.
         """
         self._shared = shared
@@ -62,6 +66,7 @@ class Admissions:
         self._process_id = process_id
         self._granted = granted
         self._sent = sent
+        self._quarantined = quarantined
         self._released = 0
         """How many slots were given back since the pass before."""
         self._passed_at = -math.inf
@@ -204,14 +209,34 @@ class Admissions:
         # Where the store is away, what was asked for is left to the pass after that.
         self._is_more = True
         keeps_slots = self._shared.sharing.was_shared_lately
-        admission = await self._store.slots.admit(
-            now, process_id=process_id, keeps_slots=keeps_slots
-        )
+        try:
+            admission = await self._store.slots.admit(
+                now, process_id=process_id, keeps_slots=keeps_slots
+            )
+        except DataRefused as error:
+            if not await self._set_aside(error):
+                raise
+            return 0.0
         self._follow(admission)
         if admission.changes != self._limits.changes:
             await self._limits.read()
         self._is_more = not admission.is_done
         return 0.0 if self._is_more else self._seconds_to_next()
+
+    async def _set_aside(self, error: DataRefused) -> bool:
+        """Quarantine the instance whose row the store refuses; False: it is no row of one.
+
+        What smaller passes have granted is found in the mailbox.
+        """
+        slots, now = self._store.slots, self._shared.clock.now()
+        row = await slots.admit_apart(now, process_id=self._process_id())
+        self._sent(())
+        if row is None:
+            return True
+        if row.node or not await slots.hold(row.tenant, row.instance_id):
+            return False
+        self._quarantined(row.instance_id, QUEUED, f"the store refuses its slot: {error}")
+        return True
 
     def made(self, admission: Admission) -> None:
         """A pass was made with a turn; the loop does what that has left."""

@@ -56,6 +56,8 @@ class Passes:
         self._left: set[ScheduleKey] = set()
         """Some that are due, and that the next pass has to go on with: in a store that processes
         share they are still held for this one, and `due` leaves them out."""
+        self._behind: ScheduleRow | None = None
+        """Where the next pass begins: behind those that were left, which may be thousands."""
         self._ended: set[tuple[ScheduleKey, datetime]] = set()
         """Ticks whose instances have ended."""
         self._saved: set[tuple[str, str]] = set()
@@ -106,8 +108,10 @@ class Passes:
         now = self._clock.now()
         bounds = self._settings.bounds
         most, most_bytes = bounds.schedules, bounds.schedule_pass_bytes
-        due = await self._store.schedules.due(now, most, most_bytes=most_bytes)
+        behind, self._behind = self._behind, None
+        due = await self._store.schedules.due(now, most, most_bytes=most_bytes, behind=behind)
         is_cut = len(due) >= most or is_full(due, most_bytes)
+        last = due[-1] if is_cut else None
         hinted, self._hinted = self._hinted, set()
         left, self._left = self._left, set()
         try:
@@ -122,7 +126,10 @@ class Passes:
             self._hinted |= hinted
             self._left |= left
             raise
-        if self._left or is_cut:
+        if self._left and last is not None and not self._store.is_shared:
+            # A store that processes share leaves them out: they are held.
+            self._behind = last
+        if self._left or behind is not None or is_cut:
             return 0.0
         seconds = await self._until_next()
         return min(seconds, _HELD_ELSEWHERE) if self._hinted else seconds

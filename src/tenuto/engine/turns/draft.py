@@ -44,6 +44,7 @@ from tenuto.model.entries import CompensationFailed, NodeFailed
 from tenuto.model.failure import Failure
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import (
+    AttemptLost,
     EventMatched,
     Started,
     TaskSucceeded,
@@ -156,6 +157,8 @@ class Draft(Struct, eq=False):
     """What it writes beside entries: waits, events, timers, messages; None: nothing."""
     reserved: Counted | None = None
     """The limits of a slot that the decision under way may take."""
+    also_lost: list[AttemptLost] = []
+    """Attempts that were lost as well, where a takeover finds too many for one turn."""
     _asked_at: datetime | None = None
     """When the request for its start arrived, where it is this turn that starts it."""
     admitted: list[AskSlot] = []
@@ -164,6 +167,8 @@ class Draft(Struct, eq=False):
     _snapshot: Snapshot | None = None
     _found_by: FoundBy | None = None
     """Its search terms once the write is durable, where they were computed."""
+    _orders: dict[Place, int] | None = None
+    """When it orders attempts; made for the first who asks."""
 
     @property
     def jobs_offered(self) -> Sequence[JobRow]:
@@ -193,6 +198,19 @@ class Draft(Struct, eq=False):
     def arms_opened(self, node: str, iteration: str) -> list[WaitRow]:
         """The rows of a wait that this turn opens and does not close again, as they are listed."""
         return [] if self.owed is None else self.owed.arms_opened(node, iteration)
+
+    def ordered_at(self, ended: LogRow) -> int | None:
+        """When this write orders the attempt that a row of it ends; None: it does not.
+
+        In milliseconds, and asked once it is durable: thousands may end with one write.
+        """
+        if self._orders is None:
+            self._orders = {
+                (row.node_id or "", row.iteration, row.attempt): row.at_ms
+                for row in self.rows
+                if row.event_type == "NODE_DISPATCHED"
+            }
+        return self._orders.get((ended.node_id or "", ended.iteration, ended.attempt))
 
     def note(self, request: Request, refusal: Rejection | None = None) -> None:
         """Take a mailbox message without a decision, or a report that does not count."""
@@ -530,8 +548,9 @@ class Draft(Struct, eq=False):
         """
         at = self.state.updated_at
         request = order.request
-        is_first = request is not None and not order.is_woken and request.debounce is None
-        return min(self._asked_at, at) if is_first and self._asked_at is not None else at
+        if self._asked_at is None or request is None or request.debounce is not None:
+            return at
+        return at if order.is_taken or order.is_woken else min(self._asked_at, at)
 
     def policies_for(self, input: Started) -> Policies:
         """The policies of a decision: a start for whose slot there is room takes it at once."""

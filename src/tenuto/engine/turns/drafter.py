@@ -380,7 +380,7 @@ class Drafter:
         """Attempts that should be running were lost with the process that ran them.
 
         This process is the owner and has performed no effects of the instance yet. The notice of
-        the takeover may still be on its way.
+        the takeover may still be on its way. Of very many, the others are reported one by one.
         """
         held = draft.held
         self._note.on(draft.instance_id, TAKING_OVER)
@@ -399,7 +399,10 @@ class Drafter:
                     attempt=effect.attempt,
                     clean=held.was_left_clean,
                 )
-                self._decide(draft, Request(draft.instance_id, lost), now)
+                if len(draft.rows) < draft.policies.most_entries:
+                    self._decide(draft, Request(draft.instance_id, lost), now)
+                else:
+                    draft.also_lost.append(lost)
 
     def _leave_quarantined(self, grouped: dict[str, list[Request]]) -> None:
         """Leave instances that must not be decided on; their rows stay until they are released."""

@@ -27,11 +27,17 @@ from tenuto.store.protocol import Store
 log = logging.getLogger("tenuto.quarantine")
 
 
+QUEUED = "the queue"
+"""The place of one that waits for a slot, and whose row the store refuses."""
+
+
 async def release(store: Store, instance_id: str) -> bool:
     """Let all processes decide on an instance again; whether it was quarantined."""
     suspect = await store.quarantine.get(instance_id)
     if suspect is None or not suspect.is_quarantined:
         return False
+    if suspect.place == QUEUED:
+        await store.slots.let_go(suspect.tenant, instance_id)
     await store.quarantine.clear(instance_id)
     await store.members.hint(())
     return True

@@ -136,9 +136,11 @@ class Pass:
         process_id: str | None = None,
         is_short: bool = False,
         keeps_slots: bool = False,
+        grants: bool = True,
     ) -> None:
         """`most`: how many waiting rows it looks at; a short one puts none into another order.
 
+        `grants`: whether it looks at rows at all, beside what else it has to write.
         `process_id`: who hands over grants of instances without an owner; None: any process.
         `keeps_slots`: some of the service are kept for tenants that hold less than their share.
         """
@@ -146,6 +148,8 @@ class Pass:
         self._process_id = process_id
         self._is_short = is_short
         self._keeps_slots = keeps_slots
+        self._grants = grants
+        self.looked_at: list[Slot] = []
         self._has_kept = False
         """Whether a row waits only because of that."""
         self._behind: frozenset[str] = frozenset()
@@ -369,7 +373,7 @@ class Pass:
 
     def _serve(self) -> Script[bool]:
         """Look at the rows of all lines in their order; False: there are more."""
-        for _ in range(self._most):
+        for _ in range(self._most if self._grants else 0):
             self._lines = [line for line in self._lines if line.key not in self._full]
             yield from self._read_on()
             self._lines = [line for line in self._lines if line.rows]
@@ -377,6 +381,7 @@ class Pass:
                 return True
             line = min(self._lines, key=self._place)
             slot = line.rows.pop()
+            self.looked_at.append(slot)
             if slot.instance_id in self._ended and not slot.node:
                 continue  # it is set aside
             full = next((key for key in slot.keys if self._is_full(key, slot)), None)

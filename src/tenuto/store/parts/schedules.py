@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from tenuto.model.durations import epoch_ms, from_epoch_ms
 from tenuto.store.cold.part import ColdPart
-from tenuto.store.cold.port import Ask, Insert, Script
+from tenuto.store.cold.port import Ask, Insert, Script, Value
 from tenuto.store.cold.rows import columns_of, records_of
 from tenuto.store.looking import looked_for
 from tenuto.store.marks import claims, for_tenants, writes
@@ -241,21 +241,33 @@ class Schedules(ColdPart):
 
     @claims
     async def due(
-        self, now: datetime, limit: int, claim: timedelta = CLAIM, most_bytes: int = MOST_BYTES
+        self,
+        now: datetime,
+        limit: int,
+        claim: timedelta = CLAIM,
+        *,
+        most_bytes: int = MOST_BYTES,
+        behind: ScheduleRow | None = None,
     ) -> list[ScheduleRow]:
         """Schedules that have something to do at `now`, the longest due first.
 
-        They end with the one whose document, with those before, has `most_bytes`.
+        They end with the one whose document, with those before, has `most_bytes`. `behind`: only
+        those that come after this one.
 
         A store that processes share gives each of them to one process for the time of `claim`, or
         until that has fired or changed it. That divides the work; versions decide who fires.
         """
-        which = {
+        which: dict[str, Value] = {
             "now": epoch_ms(now),
             "limit": limit,
             "claim": claim // _MILLISECOND,
             "most_bytes": most_bytes,
+            "after": -1,
+            "tenant": "",
+            "id": "",
         }
+        if behind is not None and behind.next_at is not None:
+            which |= {"after": epoch_ms(behind.next_at), "tenant": behind.tenant, "id": behind.id}
         # A file has one process, for which nothing is written here.
         found = records_of(ScheduleRow, await self._port.rows("due_schedules", which))
         return sorted(found, key=lambda row: (row.next_at or now, row.tenant, row.id))

@@ -8,6 +8,7 @@ give back is taken back by the next pass; a crash between the two leaves rows th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from functools import partial
 
@@ -18,6 +19,7 @@ from tenuto.model.slots import ConcurrencyConfig, QueueConfig, QueueOrder
 from tenuto.store.cold.part import ColdPart
 from tenuto.store.cold.port import Ask, Parameters, Script, Value
 from tenuto.store.cold.rows import columns_of, records_of
+from tenuto.store.errors import DataRefused
 from tenuto.store.marks import for_tenants, writes
 from tenuto.store.parts.admission import MOST_COUNTED, Pass, rank_slots
 from tenuto.store.parts.slot_rows import (
@@ -63,6 +65,36 @@ class Slots(ColdPart):
         """
         made = partial(Pass, now, most, process_id=process_id, keeps_slots=keeps_slots)
         return await self._port.transaction(lambda: made().script(), is_pass=True)
+
+    @writes
+    async def admit_apart(
+        self, now: datetime, *, process_id: str | None = None, keeps_slots: bool = False
+    ) -> Slot | None:
+        """Passes that look at fewer rows each time, where the store refuses what `admit` writes.
+
+        None as soon as one of them is made; else the row whose pass alone is refused. DataRefused
+        where a pass that looks at no row is refused too.
+        """
+        looked_at: list[Slot] = []
+
+        def script(most: int, *, grants: bool) -> Script[Admission]:
+            nonlocal looked_at
+            made = Pass(now, most, process_id=process_id, keeps_slots=keeps_slots, grants=grants)
+            looked_at = made.looked_at
+            return made.script()
+
+        most = MOST_EXAMINED
+        while most := most // 2:
+            with suppress(DataRefused):
+                await self._port.transaction(partial(script, most, grants=True), is_pass=True)
+                if looked_at:
+                    return None
+                break
+        found = looked_at
+        await self._port.transaction(partial(script, 1, grants=False), is_pass=True)
+        if not found:
+            raise DataRefused("it is no row that a pass looks at")
+        return found[0]
 
     @for_tenants
     async def of(self, tenant: str, instance_id: str) -> list[Slot]:

@@ -3711,7 +3711,9 @@ GROUP BY 1, 2, 3, 4;
 -- up to the one that reaches so many bytes.
 WITH due AS MATERIALIZED (
     SELECT tenant, id, next_at, octet_length(content) AS size FROM tenuto.schedules
-    WHERE next_at <= :now::bigint AND held_until <= tenuto.clock_ms()
+    WHERE
+        next_at <= :now::bigint AND held_until <= tenuto.clock_ms()
+        AND (next_at, tenant, id) > (:after::bigint, :tenant, :id)
     ORDER BY next_at LIMIT :limit::bigint
     FOR UPDATE SKIP LOCKED
 ),

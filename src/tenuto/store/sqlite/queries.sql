@@ -2234,7 +2234,10 @@ WHERE (tenant, id) IN (
             ) AS before
         FROM (
             SELECT tenant, id, next_at, length(content) AS size FROM schedules
-            WHERE next_at <= :now AND :claim > 0 ORDER BY next_at, tenant, id LIMIT :limit
+            WHERE
+                next_at <= :now AND :claim > 0
+                AND (next_at, tenant, id) > (:after, :tenant, :id)
+            ORDER BY next_at, tenant, id LIMIT :limit
         )
     )
     WHERE coalesce(before, 0) < :most_bytes

@@ -51,7 +51,8 @@ export function useInstance(id: string, at: number | null): Loaded & { retry: ()
     ...read("/api/v1/instances/{id}", path),
     // What a socket tells is a hint: the record is read now and then all the same.
     refetchInterval: ({ state }) => {
-      if (state.status === "error") return state.error?.isTransient === true && READ_AGAIN_MS;
+      if (state.status === "error")
+        return state.error?.isTransient === true && Math.max(READ_AGAIN_MS, (state.error.retryAfter ?? 0) * 1_000);
       return !FINAL.has(state.data?.status ?? "") && TOLD_REFRESH_MS;
     },
   });
