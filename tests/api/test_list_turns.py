@@ -74,6 +74,43 @@ async def test_lists_that_wait_are_refused_when_the_service_stops() -> None:
     assert len(turns) == 0
 
 
+@pytest.mark.parametrize(
+    "path",
+    ["/stats", "/stats/series", "/attention", "/approvals", "/task-queues", "/dead-letters/groups"]
+    + [f"/instances/none/{part}" for part in ("", "waits", "explain", "graph", "context")],
+)
+async def test_what_a_tenant_can_make_large_is_read_in_turn(serve: Serve, path: str) -> None:
+    async with serve() as call, asyncio.timeout(60):
+        turns = call.pipeline.service.list_turns = ListTurns(at_once=1)
+        await turns.enter("default")
+        asked = asyncio.ensure_future(call.get(path.rstrip("/")))
+        while not turns.has_waiting:
+            assert (await call.get("/me")).status == 200
+        assert not asked.done()
+        turns.leave("default")
+        assert (await asked).status in {200, 404}
+        assert len(turns) == 0
+
+
+async def test_a_turn_rests_while_others_are_at_work_and_its_answer_does_not(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serve() as call, asyncio.timeout(60):
+        service = call.pipeline.service
+        sharing = service.app.engine.shared.sharing
+        monkeypatch.setattr(sharing, "rest_after", lambda *_, **__: 3_600.0)
+        assert (await call.get("/stats")).status == 200
+        assert len(service.list_turns) == 1
+
+
+async def test_whoever_waits_for_the_end_of_an_instance_keeps_no_turn(serve: Serve) -> None:
+    async with serve() as call, asyncio.timeout(60):
+        turns = call.pipeline.service.list_turns = ListTurns(at_once=1)
+        await turns.enter("default")
+        assert (await call.get("/instances/none?wait=1")).status == 404
+        turns.leave("default")
+
+
 async def test_while_lists_of_a_tenant_wait_its_other_requests_are_answered(serve: Serve) -> None:
     async with serve() as call, asyncio.timeout(60):
         turns = call.pipeline.service.list_turns = ListTurns(at_once=1)

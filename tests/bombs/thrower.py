@@ -62,6 +62,8 @@ class Thrower:
                     senders = [self._all(session, asks) for _ in range(self._attack.at_once)]
                     await asyncio.gather(*senders)
                     await asyncio.sleep(_PAUSE)
+                    if opened.done():
+                        opened.result()  # or an attack that fails would be taken for a harmless one
                 await opened
             finally:
                 opened.cancel()
@@ -132,7 +134,7 @@ class Thrower:
                     items: list[Any] = (await answer.json())["items"]
                 async with session.ws_connect(f"{url}/ws", headers=self._headers) as socket:
                     for item in items:
-                        id = item["instanceId"]
+                        id = item["id"]
                         await socket.send_json({"event": "workflow_run_join", "runId": id})
                     async for _ in socket:
                         pass

@@ -10,9 +10,10 @@ import pytest
 
 from tenuto.core.approval import MAY_NOT_DECIDE, NO_SUCH_APPROVAL, NOT_OPEN
 from tenuto.core.open_approvals import approval_marks
+from tenuto.core.view import MOST_SHOWN
 from tenuto.model.entries import WaitOpened
 from tenuto.model.inputs import TimerKind
-from tenuto.model.json import JSON, Object
+from tenuto.model.json import JSON, Object, size_of
 from tenuto.model.status import Status
 from tests.core.drawing import approval, delay, draw, loop, start, step, steps, task, wait
 from tests.core.play import BEGIN, ID, Run, decisions_of, play
@@ -96,6 +97,33 @@ def test_what_is_open_says_who_may_decide_and_until_when() -> None:
         "reminders": 1,
         "escalatedAt": "2026-01-02T00:00:00.000Z",
     }
+
+
+def test_what_a_loop_has_open_is_shown_in_bounded_bytes_however_large_its_form_is() -> None:
+    """A form of 300,000 characters, two thousand times over, would be shown in 600 MB."""
+    form: Object = {"description": "f" * 300_000}
+    asked = approval(formSchema=form)
+    document = draw("l:loop>ok", l=loop("{{ctx.input}}", mode="parallel", concurrency=50), ok=asked)
+    run = play(document).start(list(range(50)))
+    shown = [each["approval"] for each in run.view["waits"]]
+    assert [each["formSchema"] for each in shown[:4]] == [form] * 4
+    assert all(each["formSchema"] is None and each["isFormLeftOut"] for each in shown[4:])
+    assert len(shown) == 50
+    assert size_of(run.view["waits"]) < 2 * MOST_SHOWN
+
+
+def test_the_conditions_of_what_a_loop_waits_for_are_shown_in_bounded_bytes() -> None:
+    condition = f"event.payload.x == '{'x' * 4_000}'"
+    waiting = wait(eventCondition=condition)
+    document = draw(
+        "l:loop>w", l=loop("{{ctx.input}}", mode="parallel", concurrency=500), w=waiting
+    )
+    run = play(document).start(list(range(500))).settle()
+    shown = run.view["waits"]
+    assert len(shown) == 500
+    assert (shown[0]["eventCondition"], shown[-1]["eventCondition"]) == (condition, None)
+    assert shown[-1]["isConditionLeftOut"]
+    assert size_of(shown) < 2 * MOST_SHOWN
 
 
 def test_the_oldest_wait_for_an_event_is_shown_also_behind_an_older_approval() -> None:

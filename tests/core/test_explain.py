@@ -23,7 +23,7 @@ from tenuto.model.causes import (
 from tenuto.model.durations import iso
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import ScheduleCause
-from tenuto.model.json import Object
+from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
 from tests.core.calendars import policies
 from tests.core.drawing import box, draw, start, task, undoing, wait
@@ -96,6 +96,15 @@ def test_an_approval_names_who_may_decide() -> None:
     assert cause.message == "waits for ann or anybody with the role boss to decide"
     assert cause.until == BEGIN + timedelta(days=1)
     assert cause.details["users"] == ["ann"]
+
+
+def test_a_large_form_is_not_part_of_an_explanation() -> None:
+    """A family of a hundred instances may each have twenty decisions open."""
+    forms: list[JSON] = [{"type": "object"}, {"description": "f" * 300_000}]
+    asked = [box("approval", assignees={"users": ["ann"]}, formSchema=each) for each in forms]
+    small, large = (only(Run(draw("a", a=each)).start({})).details for each in asked)
+    assert small["formSchema"] == {"type": "object"}
+    assert (large["formSchema"], large["isFormLeftOut"]) == (None, True)
 
 
 def test_a_delay_says_until_when_it_sleeps() -> None:

@@ -16,11 +16,11 @@ from tenuto import Tenuto
 from tenuto.definition import check, schemas
 from tenuto.definition.schema_work import SchemaWork
 from tenuto.engine.definitions import large_documents, start_checks
-from tenuto.engine.definitions.large_documents import LARGE, LargeDocuments, is_small
+from tenuto.engine.definitions.large_documents import LARGE, LargeDocuments
 from tenuto.engine.events import event_intake
 from tenuto.engine.turns.sharing import Sharing
 from tenuto.model.errors import Overloaded, Problem, ProcessStops
-from tenuto.model.json import JSON, Object, json_problem
+from tenuto.model.json import JSON, Object, is_small, json_problem
 from tenuto.model.large_json import decode
 from tenuto.model.pauses import PACE, between_parts
 from tenuto.store.memory import MemoryDisk, MemoryStore

@@ -111,6 +111,13 @@ async def test_a_task_that_is_removed_takes_along_what_is_known_of_its_address(
     assert await store.tasks.target("default", "ship") is None
 
 
+async def test_tasks_are_named_without_their_documents(store: Store) -> None:
+    for each in (task(), task("bill", is_pushed=True), task("other", tenant="other")):
+        await store.tasks.put(each)
+    assert await store.tasks.names("default") == {"bill": True, "ship": False}
+    assert await store.tasks.names("default", limit=1) == {"bill": True}
+
+
 async def test_who_asks_for_any_task_is_not_granted_what_is_pushed(place: Place) -> None:
     store = await place.opened("p1")
     await store.tasks.put(task("ship", is_pushed=True))

@@ -184,6 +184,27 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"widgetType": "table", "columns": [".".join(["a"] * (n + 1)) for n in range(90)]},
+        {"widgetType": "chart", "x": "a", "y": [f"y{number}" for number in range(90)]},
+    ],
+    ids=["table", "chart"],
+)
+def test_a_value_that_is_in_many_cells_is_not_shown_in_all_of_them(config: Object) -> None:
+    """One of 900,000 characters, 90 deep, would be shown in 81 MB."""
+    value: JSON = "x" * 900_000
+    for _ in range(90):
+        value = {"a": value}
+    rows: list[JSON] = [value] * 16
+    type = str(config.pop("widgetType"))
+    wanted = read_config(type, {"path": "rows", **config})
+    answer = shape(wanted, "i1", Status.COMPLETED, {"rows": rows})
+    assert not answer["ready"]
+    assert "more than 4,000,000 characters to show" in str(answer["error"])
+
+
 @given(st.sampled_from(WidgetType), VALUES, st.sampled_from(Status))
 def test_whatever_is_there_is_shown_or_refused_with_a_reason(
     type: WidgetType, value: JSON, status: Status

@@ -1,7 +1,8 @@
-"""Lets a few lists of a tenant be made at once; the others wait for their turn.
+"""Lets a few large reads of a tenant be made at once; the others wait for their turn.
 
-A list is read in portions, up to 8 MB of them. Hundreds that are made at once would all be in
-memory, half made, and each would end no sooner than if they came one after the other.
+A list is read in portions, up to 8 MB of them, and an instance may be larger. Hundreds that are
+made at once would all be in memory, half made, and each would end no sooner than if they came one
+after the other.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import AbstractContextManager, nullcontext
-from functools import cache
+from functools import cache, partial
 from typing import Any
 from urllib.parse import quote
 
@@ -54,7 +54,7 @@ from tenuto.api.responses import (
 from tenuto.api.routes import Routes
 from tenuto.api.service import Service
 from tenuto.api.shapes import Query, items_in
-from tenuto.api.shedding import is_list, shed_kinds
+from tenuto.api.shedding import shed_kinds, takes_turns
 from tenuto.api.ui.pages import UiPages
 from tenuto.api.untaken_answers import who_takes
 from tenuto.engine.load.pressure import Sheddable
@@ -83,7 +83,7 @@ class RequestPipeline:
         self._browsers = Browsers(service.config)
         self._audit = RequestAudit(service.audit)
         self._shed = shed_kinds(service.operations)
-        self._lists = frozenset(each.name for each in service.operations if is_list(each))
+        self._in_turn = frozenset(each.name for each in service.operations if takes_turns(each))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         match scope["type"]:
@@ -176,7 +176,10 @@ class RequestPipeline:
                 # Not before its body is there: a client may take its time for that.
                 incoming.place = self.service.pressure.starts.enter(call.principal.tenant)
             call.place = incoming.place
-            if operation.name in self._lists or self._was_large(incoming):
+            # What waits for a change keeps no turn meanwhile.
+            is_waiting = b"wait=" in scope["query_string"]
+            is_in_turn = operation.name in self._in_turn and not is_waiting
+            if is_in_turn or self._was_large(incoming):
                 answer = await self._perform_in_turn(incoming, operation, call)
             else:
                 answer = await self._perform(incoming, operation, call)
@@ -232,13 +235,22 @@ class RequestPipeline:
     async def _perform_in_turn(
         self, incoming: IncomingRequest, operation: Operation, call: Call[Any]
     ) -> object:
-        turns, tenant = self.service.list_turns, call.principal.tenant
-        await self._enter(incoming, call)
+        turns, who = self.service.list_turns, who_takes(incoming.principal, incoming.source)
+        # A request without a credential is of no tenant.
+        tenant = call.principal.tenant or who
+        await self._enter(incoming, call, tenant)
+        clock, sharing = self.service.clock, self.service.app.engine.shared.sharing
+        began = clock.ticks()
         try:
             self._refuse_again(incoming)
             return await self._perform(incoming, operation, call)
         finally:
-            turns.leave(tenant)
+            # The answer does not wait for the rest; the next one in its turn does.
+            rest = sharing.rest_after(clock.ticks() - began, tenant, is_in_loop=True)
+            if rest:
+                clock.call_later(rest, partial(turns.leave, tenant))
+            else:
+                turns.leave(tenant)
 
     def _was_large(self, incoming: IncomingRequest) -> bool:
         """Whether a read has to wait for its turn, since its newest answer was large."""
@@ -250,9 +262,9 @@ class RequestPipeline:
         who = who_takes(incoming.principal, incoming.source)
         self.service.untaken.refuse_again(who, incoming.read)
 
-    async def _enter(self, incoming: IncomingRequest, call: Call[Any]) -> None:
+    async def _enter(self, incoming: IncomingRequest, call: Call[Any], tenant: str) -> None:
         """Wait for the turn of a read; ClientGone: what is made for nobody, others wait for."""
-        turns, tenant = self.service.list_turns, call.principal.tenant
+        turns = self.service.list_turns
         if turns.has_room(tenant) or incoming.principal is None:
             await turns.enter(tenant)
             return

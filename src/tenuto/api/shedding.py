@@ -30,6 +30,14 @@ READS: Final = frozenset(
 """Expensive reads beside lists."""
 NEEDED: Final = frozenset({"list_queue"})
 """Lists by which an operator finds out what holds the service up."""
+LARGE: Final = frozenset(
+    {
+        *("get_instance", "get_snapshot", "get_context", "get_variable", "get_graph", "get_waits"),
+        *("get_undo_plan", "explain_instance", "shape_widget", "get_widget", "get_event"),
+        *("list_approvals", "group_dead_letters", "get_dead_letter", "get_concurrency_usage"),
+    }
+)
+"""Reads of single records that a tenant can make large. They are not refused under load."""
 
 
 def shed_kinds(operations: Iterable[Operation]) -> dict[str, Sheddable]:
@@ -43,6 +51,11 @@ def _kind(operation: Operation) -> Sheddable | None:
     if operation.name in READS or (is_list(operation) and operation.name not in NEEDED):
         return "reads"
     return None
+
+
+def takes_turns(operation: Operation) -> bool:
+    """Whether few of a tenant are made at once: each may read, and hold in memory, much."""
+    return is_list(operation) or operation.name in READS | LARGE
 
 
 def is_list(operation: Operation) -> bool:

@@ -35,13 +35,15 @@ from tenuto.model.durations import iso
 from tenuto.model.graph import Approval, Delay, EventWait, SubWorkflow
 from tenuto.model.ids import NodeKey, around
 from tenuto.model.inputs import TimerKey, TimerKind
-from tenuto.model.json import JSON, Object
+from tenuto.model.json import JSON, Object, is_small
 from tenuto.model.policy import NO_POLICIES, NO_POLICY, BusinessRetryPolicy, Policies
 from tenuto.model.status import NodeStatus
 from tenuto.model.working_time import BusinessDuration, WorkingDuration, in_words
 
 MOST_CAUSES = 20
 """So many steps are explained in one place: in the instance, or in one loop."""
+LARGEST_FORM = 5_000
+"""Characters and items of a form that is shown; a larger one is among the waits."""
 MOST_STEPS = 50_000
 """Once their expressions have taken so many steps, no further correlation id is worked out."""
 
@@ -229,7 +231,10 @@ class Steps(Struct, frozen=True):
             "escalatedAt": iso(asked.escalated_at) if asked.escalated_at else None,
         }
         if config.form_schema is not None:
-            details["formSchema"] = config.form_schema
+            # A hundred instances may each have twenty of these.
+            is_shown = is_small(config.form_schema, LARGEST_FORM)
+            details["formSchema"] = config.form_schema if is_shown else None
+            details |= {} if is_shown else {"isFormLeftOut": True}
         estimate = self.estimates.get(("wait", key.node))
         return Cause(
             kind=CauseKind.APPROVAL,

@@ -14,12 +14,14 @@ from tenuto.model.failure import Cancellation, LastError
 from tenuto.model.graph import Approval, EventWait
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import TimerKey, TimerKind
-from tenuto.model.json import JSON, Object
+from tenuto.model.json import JSON, Object, size_of
 from tenuto.model.pauses import between_parts
 from tenuto.model.status import NodeStatus
 
 _MANY = 100
 """So many open activations are sorted to tell where an instance is."""
+MOST_SHOWN = 1_000_000
+"""Bytes of forms and conditions of open waits; later waits are shown without theirs."""
 
 _NOT_REACHED: Object = {
     "status": NodeStatus.PENDING.value,
@@ -81,16 +83,18 @@ def current_steps(state: InstanceState) -> list[str]:
 def waits_of(plan: Plan, state: InstanceState, *, in_full: bool = False) -> list[JSON]:
     """The open waits, for events and for decisions, the oldest first.
 
-    With `in_full` also in which iteration they are, and until when.
+    With `in_full` also in which iteration they are, and until when. Behind a megabyte of forms and
+    conditions the later ones have `isFormLeftOut` or `isConditionLeftOut`.
     """
     if not state.open_waits:
         return []
+    room = _Room()
     keys = [key for key in state.open_nodes() if state.nodes[key].is_wait]
     waits: list[JSON] = []
     for key in sorted(keys, key=lambda key: state.nodes[key].opened):
         config = plan[key.node].node.config
         if isinstance(config, Approval):
-            waits.append(_approval(state, key, config))
+            waits.append(_approval(state, key, config, room))
             continue
         assert isinstance(config, EventWait)
         started = state.nodes[key].started_at
@@ -100,7 +104,7 @@ def waits_of(plan: Plan, state: InstanceState, *, in_full: bool = False) -> list
                 **({"iteration": key.iteration} if in_full else {}),
                 **({"armId": arm.id} if arm.id else {}),
                 "eventPattern": arm.event_pattern,
-                "eventCondition": arm.event_condition,
+                **room.condition(arm.event_condition),
                 "since": iso(started) if started else None,
                 **({"timeoutAt": _deadline(state, key)} if in_full else {}),
             }
@@ -117,7 +121,36 @@ def _deadline(state: InstanceState, key: NodeKey) -> str | None:
     return iso(due) if due else None
 
 
-def _approval(state: InstanceState, key: NodeKey, config: Approval) -> Object:
+class _Room:
+    """How much is shown of what the definition says of waits: a loop may have opened any number."""
+
+    def __init__(self) -> None:
+        self._left = MOST_SHOWN
+        self._sizes: dict[str, int] = {}
+        """Of the forms of steps."""
+
+    def form(self, step: str, schema: JSON) -> Object:
+        """The form of a decision, or that it is left out."""
+        if step not in self._sizes:
+            self._sizes[step] = size_of(schema)
+        if self._is_shown(self._sizes[step]):
+            return {"formSchema": schema}
+        return {"formSchema": None, "isFormLeftOut": True}
+
+    def condition(self, condition: str | None) -> Object:
+        """The condition of a wait, or that it is left out."""
+        if condition is None or self._is_shown(len(condition)):
+            return {"eventCondition": condition}
+        return {"eventCondition": None, "isConditionLeftOut": True}
+
+    def _is_shown(self, size: int) -> bool:
+        """Whether there is room; what begins within it is shown whole."""
+        had_room = self._left > 0
+        self._left -= size
+        return had_room
+
+
+def _approval(state: InstanceState, key: NodeKey, config: Approval, room: _Room) -> Object:
     """An open approval: who may decide, on what form, and until when."""
     node = state.nodes[key]
     asked, started = node.approval, node.started_at
@@ -132,7 +165,7 @@ def _approval(state: InstanceState, key: NodeKey, config: Approval) -> Object:
         "approval": {
             "users": list(asked.assignees.users),
             "roles": list(asked.assignees.roles),
-            "formSchema": config.form_schema,
+            **room.form(key.node, config.form_schema),
             "reminders": asked.reminded,
             "escalatedAt": iso(asked.escalated_at) if asked.escalated_at else None,
         },

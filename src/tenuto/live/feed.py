@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Self, TypeAlias
 
 from msgspec import Struct
@@ -33,7 +34,15 @@ class Feed:
     `until_end` it ends once everything is delivered and nothing more happens by itself.
     """
 
-    def __init__(self, instance: WatchedInstance, since: int, *, until_end: bool) -> None:
+    def __init__(
+        self,
+        instance: WatchedInstance,
+        since: int,
+        reading_back: asyncio.Lock | None = None,
+        *,
+        until_end: bool,
+    ) -> None:
+        """`reading_back` is held while a page of the past is in memory."""
         self.cursor = since
         """Everything up to this entry was delivered, or was not asked for. A message counts as
         delivered once the next is asked for: until then it may be on its way."""
@@ -45,12 +54,25 @@ class Feed:
         self._left: list[Message] = []
         """Messages of the page that are still to be delivered, the next one last."""
         self._is_over = False
+        self._reading_back = reading_back or asyncio.Lock()
+        self._is_reading_back = False
+
+    def close(self) -> None:
+        """The subscriber leaves."""
+        self._left.clear()
+        self._let_others_read()
+
+    def _let_others_read(self) -> None:
+        if self._is_reading_back and not self._left:
+            self._is_reading_back = False
+            self._reading_back.release()
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> FeedItem:
         self.cursor = self._place
+        self._let_others_read()
         while not self._is_over:
             item = self._next()
             if item is not None:
@@ -88,6 +110,9 @@ class Feed:
         return window.after(self._place)
 
     async def _catch_up(self) -> None:
+        self._let_others_read()
+        await self._reading_back.acquire()
+        self._is_reading_back = True
         try:
             page = await self._instance.replay.page_after(self._place, self._page)
         except TenutoError:
@@ -95,3 +120,4 @@ class Feed:
         except Exception as error:
             raise cannot_be_watched(self._instance.state.id, error) from error
         self._page, self._left = page, page.messages[::-1]
+        self._let_others_read()

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from functools import partial
+from weakref import WeakValueDictionary
 
 from msgspec import Struct
 
@@ -16,6 +17,7 @@ from tenuto.engine.tenancy import held_by, stored_id
 from tenuto.engine.turns.draft import Draft
 from tenuto.live.feed import Feed
 from tenuto.live.inbox_watch import InboxWatch
+from tenuto.live.tenant_share import TenantShare
 from tenuto.live.watched_instance import WatchedInstance
 from tenuto.model.errors import ProcessStops, StoreUnavailable, not_there
 from tenuto.model.log import LogRow
@@ -60,6 +62,7 @@ class LiveHub:
         self._engine = engine
         self._bounds = bounds or HubBounds()
         self._watched: dict[str, _Watched] = {}
+        self._shares: WeakValueDictionary[str, TenantShare] = WeakValueDictionary()
         self._is_closed = False
         self._observer = Observer(engine, self._heard, self._poll)
         self.inbox = InboxWatch(engine)
@@ -73,10 +76,14 @@ class LiveHub:
         since: int | None = 0,
         *,
         until_end: bool = False,
+        reading_back: asyncio.Lock | None = None,
     ) -> AsyncIterator[Feed]:
         """Watch an instance from the entry after `since` on; NotFound for another tenant's.
 
         None: from now on, without what was before.
+
+        `reading_back` is shared by the feeds of one client: one at a time has a page of the past in
+        memory.
 
         The feed gives messages and, where it breaks off, one `Dropped` at its end. With
         `until_end` it ends with the instance; else it goes on until the subscriber leaves.
@@ -92,7 +99,8 @@ class LiveHub:
             if owner != tenant:
                 raise not_there(instance_id)
             place = instance.window.end if since is None else max(since, 0)
-            yield Feed(instance, place, until_end=until_end)
+            with closing(Feed(instance, place, reading_back, until_end=until_end)) as feed:
+                yield feed
         finally:
             watched.subscribers -= 1
             if not watched.subscribers:
@@ -115,12 +123,16 @@ class LiveHub:
     async def _open(self, tenant: str, instance_id: str) -> tuple[WatchedInstance, str]:
         """Open an instance that is this tenant's, as the store says."""
         engine = self._engine
-        held = await held_by(engine, tenant, instance_id, is_known=True)
+        share = self._share_of(tenant)
+        async with share.turn:
+            # It may be large, and so may others that are opened at the same time.
+            held = await held_by(engine, tenant, instance_id, is_known=True)
         instance = WatchedInstance(
             engine.store.seen_by(tenant),
             engine.clock,
             held.plan,
             held.state,
+            share,
             retry_seconds=self._bounds.retry,
             make=partial(engine.plans.values.read, tenant=tenant, may_refuse=False),
         )
@@ -130,6 +142,14 @@ class LiveHub:
         else:
             instance.hint(watched.hinted)
         return instance, tenant
+
+    def _share_of(self, tenant: str) -> TenantShare:
+        share = self._shares.get(tenant)
+        if share is None:
+            engine = self._engine
+            share = TenantShare(engine.clock, engine.shared.sharing, tenant)
+            self._shares[tenant] = share
+        return share
 
     def _leave(self, instance_id: str, watched: _Watched) -> None:
         if self._watched.get(instance_id) is watched:

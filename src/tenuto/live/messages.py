@@ -6,7 +6,7 @@ messages, in whatever pages and from whichever entry on it is read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, Literal, Protocol, TypeAlias, TypeVar
 
 import msgspec
@@ -14,7 +14,8 @@ from msgspec import Raw, Struct
 
 from tenuto.core import InstanceState, Plan, fold_all
 from tenuto.core.view import context_of
-from tenuto.engine.definitions.large_documents import LARGE, is_small
+from tenuto.engine.definitions.large_documents import LARGE
+from tenuto.model.json import is_small
 from tenuto.model.log import LogRow, from_row
 from tenuto.model.status import NodeStatus
 from tenuto.model.tracebacks import may_have_tracebacks, text_without_tracebacks
@@ -87,6 +88,17 @@ class _Payload(Struct, gc=False):
 
 
 _decode = msgspec.json.Decoder(_Payload).decode
+
+
+def parts_of(rows: Sequence[LogRow]) -> Iterator[Sequence[LogRow]]:
+    """A part of a log in parts that end with a change of status, which may take a millisecond."""
+    first = 0
+    for number, row in enumerate(rows, 1):
+        if row.event_type == _STATUS_CHANGED:
+            yield rows[first:number]
+            first = number
+    if first < len(rows):
+        yield rows[first:]
 
 
 def messages_of(

@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from functools import partial
 
 from tenuto.core import InstanceState, Plan
-from tenuto.live.messages import Make, bytes_read, make_at_once, messages_of
+from tenuto.live.log_reader import PAGE, LogReader
+from tenuto.live.messages import Make, bytes_read, make_at_once, messages_of, parts_of
 from tenuto.live.replay import Replay
+from tenuto.live.tenant_share import TenantShare
 from tenuto.live.window import Window
 from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
 from tenuto.model.log import LogRow, UnknownEntry
@@ -18,9 +20,6 @@ from tenuto.ports import Clock
 from tenuto.store.protocol import Parts
 
 log = logging.getLogger("tenuto.live")
-
-_PAGE = 200
-"""Entries that are read at once, and rows in memory that are kept at most."""
 
 
 class WatchedInstance:
@@ -32,6 +31,7 @@ class WatchedInstance:
         clock: Clock,
         plan: Plan,
         state: InstanceState,
+        share: TenantShare,
         *,
         retry_seconds: float = OUTAGE_RETRY_SECONDS,
         make: Make = make_at_once,
@@ -40,11 +40,12 @@ class WatchedInstance:
         self.state = state
         """As of the last entry in the window."""
         self.window = Window(state.version)
-        self.replay = Replay(store, plan, state.id, make=make)
+        self.replay = Replay(store, plan, state.id, share, make=make)
         self.error: TenutoError | None = None
         """Why it cannot be followed any further."""
         self.is_closed = False
-        self._store = store
+        self._log = LogReader(store, state.id)
+        self._share = share
         self._clock = clock
         self._retry_seconds = retry_seconds
         self._plan = plan
@@ -61,7 +62,7 @@ class WatchedInstance:
 
         It is called as a turn is concluded, and must be cheap.
         """
-        if len(self._at_hand) + len(rows) <= _PAGE:
+        if len(self._at_hand) + len(rows) <= PAGE:
             self._at_hand += rows
         if seq > self._newest:
             self._newest = seq
@@ -81,6 +82,7 @@ class WatchedInstance:
         self.is_closed = True
         self._reading.cancel()
         self.replay.close()
+        self._share.left(self.window)
         self._notify()
 
     async def _read_on(self) -> None:
@@ -98,18 +100,21 @@ class WatchedInstance:
 
     async def _read(self) -> None:
         while self.window.end < self._newest:
-            rows = self._next_at_hand() or await self._store.instances.entries(
-                self.state.id, after=self.window.end, limit=_PAGE
-            )
-            if not rows:
-                # It was erased; or this read saw less than the one that hinted at it.
-                self._newest = self.window.end
-                return
-            messages, self.state = await self._make(
-                bytes_read(self.state, rows), partial(messages_of, self._plan, self.state, rows)
-            )
-            self.window.push(messages, rows[-1].seq)
-            self._notify()
+            async with self._share.turn:
+                began = self._share.now()
+                rows = self._next_at_hand() or await self._log.entries(self.window.end)
+                if not rows:
+                    # It was erased; or this read saw less than the one that hinted at it.
+                    self._newest = self.window.end
+                    return
+                for part in parts_of(rows):
+                    work = partial(messages_of, self._plan, self.state, part)
+                    made = await self._make(bytes_read(self.state, part), work)
+                    messages, self.state = made
+                    self.window.push(messages, part[-1].seq)
+                    self._share.moved(self.window)
+                    self._notify()
+                    began = await self._share.pause(began)
 
     def _next_at_hand(self) -> list[LogRow]:
         """The rows in memory that follow the window without a gap; all others are dropped."""

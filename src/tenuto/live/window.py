@@ -27,22 +27,28 @@ class Window:
         self._most_messages = most_messages
         self._most_bytes = most_bytes
         self._messages: list[Message] = []
-        self._bytes = 0
+        self.bytes = 0
+        """Of the messages."""
+
+    def clear(self) -> None:
+        """Drop all messages: readers that still need one are behind."""
+        self._messages.clear()
+        self.start, self.bytes = self.end, 0
 
     def push(self, messages: Sequence[Message], end: int) -> None:
         """Take in the following rows, up to the entry `end`."""
         self._messages += messages
-        self._bytes += sum(len(message.data) for message in messages)
+        self.bytes += sum(len(message.data) for message in messages)
         self.end = end
         surplus = max(len(self._messages) - self._most_messages, 0)
-        rest = self._bytes - sum(len(each.data) for each in self._messages[:surplus])
+        rest = self.bytes - sum(len(each.data) for each in self._messages[:surplus])
         while rest > self._most_bytes:
             rest -= len(self._messages[surplus].data)
             surplus += 1
         if surplus:
             self.start = self._messages[surplus - 1].seq
             del self._messages[:surplus]
-            self._bytes = rest
+            self.bytes = rest
 
     def after(self, seq: int) -> Message | None:
         """The first message after an entry, if there is one."""

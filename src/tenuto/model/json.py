@@ -44,6 +44,31 @@ def size_of(value: JSON) -> int:
     return 4 if value is None else len(_encode(value))
 
 
+def is_small(value: object, large: int) -> bool:
+    """Whether a value has fewer characters and items than that; it is read no further."""
+    return characters_in(value, large) < large
+
+
+def characters_in(value: object, most: int) -> int:
+    """How many characters and items a value has; it is read no further than up to so many."""
+    count = 0
+    pending = [value]
+    while pending:
+        each = pending.pop()
+        if isinstance(each, str | dict | list | tuple):
+            # Before the items are taken: a list of a million is not copied.
+            count += len(each)
+            if count >= most:
+                return count
+        if isinstance(each, dict):
+            pending += [*each]
+            pending += [inner for inner in each.values() if type(inner) not in _WITHOUT_SIZE]
+        elif isinstance(each, list | tuple):
+            pending += [inner for inner in each if type(inner) not in _WITHOUT_SIZE]
+    return count
+
+
+_WITHOUT_SIZE: frozenset[type] = frozenset({int, float, bool, type(None)})
 _encode = msgspec.json.Encoder().encode
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import AsyncIterator, Iterator, Sequence
+from functools import partial
+from itertools import islice
 
 import msgspec
 
@@ -17,13 +19,16 @@ from tenuto.core.view import context_of, waits_of
 from tenuto.engine.turns.held import Held
 from tenuto.model.approvals import People, mark_of_role, mark_of_user, marks_for
 from tenuto.model.durations import epoch_ms
+from tenuto.model.graph import Approval as ApprovalConfig
 from tenuto.model.ids import NodeKey
 from tenuto.model.json import JSON, Object
+from tenuto.model.pauses import between_parts
 from tenuto.model.search_terms import mark_of
 from tenuto.model.status import Status
 from tenuto.store.cursor import BEFORE_ALL, Position, read_cursor, write_cursor
 from tenuto.store.parts.instances import InstanceQuery, InstanceRow
 from tenuto.workspace.instance_lists import instance_rows
+from tenuto.workspace.large_instances import of_whole
 from tenuto.workspace.portions import MOST_BYTES
 from tenuto.workspace.source import Source
 from tenuto.workspace.values import ANY_APPROVAL, ApprovalFilter, OpenApproval, Page
@@ -69,10 +74,10 @@ class TenantApprovals:
         items: list[OpenApproval] = []
         size, last = 0, begin
         async for row, held in self._loaded(rows):
-            for opened, found in self._open(held, row):
-                place = Position(epoch_ms(row.created_at), f"{row.id}{_AFTER}{opened:020}")
-                if _is_listed(place, begin) or not self._fits(found, which):
-                    continue
+            # One more than is shown tells whether there are more.
+            most = limit - len(items) + 1
+            listed = partial(self._listed, held, row, which, begin, most)
+            for place, found in await of_whole(self._source, held, listed):
                 if len(items) == limit or size >= MOST_BYTES:
                     return Page(items=items, next_cursor=write_cursor(last))
                 items.append(found)
@@ -83,6 +88,17 @@ class TenantApprovals:
             # Those that could not be loaded are passed over.
             last = _position(rows[-1])
         return Page(items=items, next_cursor=write_cursor(last) if has_more else None)
+
+    def _listed(
+        self, held: Held, row: InstanceRow, which: ApprovalFilter, begin: Position, most: int
+    ) -> list[tuple[Position, OpenApproval]]:
+        """Up to so many approvals of an instance that a filter finds after a place."""
+        after = (
+            (place, found)
+            for place, found in self._open(held, row, begin)
+            if self._fits(found, which)
+        )
+        return list(islice(after, most))
 
     def _fits(self, found: OpenApproval, which: ApprovalFilter) -> bool:
         return (
@@ -136,19 +152,32 @@ class TenantApprovals:
                 if isinstance(held := found.get(row.id), Held):
                     yield row, held
 
-    def _open(self, held: Held, row: InstanceRow) -> Iterator[tuple[int, OpenApproval]]:
-        """Each with the number of the entry that opened it."""
+    def _open(
+        self, held: Held, row: InstanceRow, begin: Position
+    ) -> Iterator[tuple[Position, OpenApproval]]:
+        """Those after a place, each with its own: by the number of the entry that opened it."""
         given = context_of(held.plan, held.state).get("input")
-        shown = _if_small(given)
+        shown, forms = _if_small(given), dict[str, JSON]()
         for wait in waits_of(held.plan, held.state, in_full=True):
             assert isinstance(wait, dict)
             asked = wait.get("approval")
             if not isinstance(asked, dict):
                 continue
             key = NodeKey(str(wait["stepId"]), str(wait["iteration"]))
+            opened = held.state.nodes[key].opened
+            place = Position(epoch_ms(row.created_at), f"{row.id}{_AFTER}{opened:020}")
+            if _is_listed(place, begin):
+                continue
+            between_parts()
             may_decide = self._is_trusted or _people(asked).include(self._identity, self._roles)
-            found = _approval(wait, asked, row, may_decide=may_decide, input=shown)
-            yield held.state.nodes[key].opened, found
+            config = held.plan[key.node].node.config
+            assert isinstance(config, ApprovalConfig)
+            if key.node not in forms:
+                forms[key.node] = _if_small(config.form_schema)
+            form = forms[key.node]
+            is_left_out = form is None and config.form_schema is not None
+            about = {"formSchema": form, "isFormLeftOut": is_left_out, "input": shown}
+            yield place, _approval(wait, asked, row, may_decide=may_decide, about=about)
 
 
 def _position(row: InstanceRow) -> Position:
@@ -167,9 +196,8 @@ def _if_small(value: JSON) -> JSON:
 
 
 def _approval(
-    wait: Object, asked: Object, row: InstanceRow, *, may_decide: bool, input: JSON
+    wait: Object, asked: Object, row: InstanceRow, *, may_decide: bool, about: Object
 ) -> OpenApproval:
-    form = _if_small(asked["formSchema"])
     shown = {
         "instanceId": row.id,
         "workflowId": row.definition_id,
@@ -180,15 +208,13 @@ def _approval(
         "iteration": wait["iteration"],
         "users": asked["users"],
         "roles": asked["roles"],
-        "formSchema": form,
-        "isFormLeftOut": form is None and asked["formSchema"] is not None,
         "openedAt": wait["since"],
         "dueAt": wait["timeoutAt"],
         "reminders": asked["reminders"],
         "escalatedAt": asked["escalatedAt"],
         "isOverdue": bool(asked["reminders"]) or asked["escalatedAt"] is not None,
         "mayDecide": may_decide,
-        "input": input,
+        **about,
     }
     return msgspec.convert(shown, OpenApproval)
 

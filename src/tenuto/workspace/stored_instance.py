@@ -16,6 +16,7 @@ from msgspec import UNSET, UnsetType
 from tenuto.core.ending import output_of
 from tenuto.core.foreseen_undo import undo_plan
 from tenuto.core.view import context_of, state_of
+from tenuto.engine.definitions.large_documents import LARGE
 from tenuto.engine.events.event_views import waits_view
 from tenuto.engine.events.explainer import Explainer, explanation_view
 from tenuto.engine.tenancy import stored_id
@@ -52,7 +53,7 @@ from tenuto.workspace.values import MOST_ITEMS, Page
 from tenuto.workspace.widgets import cells_of, read_config, shape
 
 _CELLS_AT_ONCE = 5_000
-"""Values of a widget that take at most some milliseconds to look up."""
+"""Values of a widget that take at most some milliseconds to look up, where they are small."""
 
 Made = TypeVar("Made")
 
@@ -149,7 +150,8 @@ class StoredInstance(ABC):
 
         context = await self._of_whole(held, named)
         made = partial(shape, wanted, self.id, held.state.status, context)
-        if cells_of(wanted, context) <= _CELLS_AT_ONCE:
+        is_small = held.state.context_bytes <= LARGE
+        if is_small and cells_of(wanted, context) <= _CELLS_AT_ONCE:
             return made()
         return await self._source.plans.values.aside(made, tenant=self._tenant)
 

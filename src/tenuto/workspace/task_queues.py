@@ -60,7 +60,7 @@ async def task_queues(engine: Engine, tenant: str) -> tuple[list[TaskQueue], boo
     """
     seen, now = engine.store.seen_by(tenant), engine.clock.now()
     jobs = {each.task_id: each for each in await seen.stats.jobs_by_task(tenant, now, _MOST_JOBS)}
-    declared = {row.id: row.is_pushed for row in await seen.tasks.page(tenant, limit=_MOST_TASKS)}
+    declared = await seen.tasks.names(tenant, limit=_MOST_TASKS)
     workers = await seen.workers.page(tenant, now, within=CONNECTED_FOR, limit=_MOST_WORKERS)
     taken = (id for each in workers for id in each.task_ids or ())
     known = [*dict.fromkeys([*jobs, *declared, *engine.registry, *taken])]

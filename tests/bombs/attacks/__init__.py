@@ -9,6 +9,7 @@ from tests.bombs.attacks.connections import CONNECTIONS
 from tests.bombs.attacks.documents import DOCUMENTS
 from tests.bombs.attacks.events import EVENTS
 from tests.bombs.attacks.inputs import INPUTS
+from tests.bombs.attacks.reads import READS
 from tests.bombs.attacks.rules import RULES
 from tests.bombs.attacks.runs import RUNS
 from tests.bombs.attacks.schedules import SCHEDULES
@@ -21,6 +22,6 @@ ATTACKS: dict[str, Attack] = {
     for each in (
         *(*DOCUMENTS, *TASKS, *TEXTS, *INPUTS),
         *(*EVENTS, *RULES, *CALENDARS, *SCHEDULES),
-        *(*RUNS, *ATTEMPTS, *STORMS, *CONNECTIONS),
+        *(*RUNS, *ATTEMPTS, *STORMS, *READS, *CONNECTIONS),
     )
 }

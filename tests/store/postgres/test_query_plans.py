@@ -324,7 +324,7 @@ BEHIND_WALL = {
     *("positions_by_change", "positions_by_parent", "positions_by_root", "positions_by_wait"),
     *("positions_by_root_definition", "positions_by_root_status"),
     *("positions_by_id", "positions_by_status", "positions_by_step", "positions_by_value"),
-    *("rarest_term", "tallies", "task", "tasks"),
+    *("rarest_term", "tallies", "task", "task_ids", "tasks", "pushed_task_ids"),
     *("wait_terms", "waiting_jobs", "waits_for", "waits_near", "waits_of_instance"),
     *("leases_of_workers", "workers_seen", "waiting_by_task", "held_by_task"),
 }
@@ -347,6 +347,8 @@ PAGES = {
     "positions_by_root_status": "created_at",
     "positions_by_status": "created_at",
     "positions_by_step": "created_at",
+    "pushed_task_ids": "id",
+    "task_ids": "id",
     "tasks": "id",
     "wait_terms": "term_paths",
     "workers_seen": "worker_id",

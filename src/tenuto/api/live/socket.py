@@ -83,6 +83,7 @@ class LiveSocket:
         self._bounds = service.config.live
         self._budget = MessageBudget(service.clock)
         self._sending = asyncio.Lock()
+        self._reading_back = asyncio.Lock()
         self._watched: dict[str, asyncio.Task[None]] = {}
         self._feeds: dict[str, Feed] = {}
         self._inbox: asyncio.Task[None] | None = None
@@ -254,7 +255,9 @@ class LiveSocket:
     async def _send_messages(self, id: str, since: int) -> None:
         cursor: int | None = None
         try:
-            async with self._service.live.follow(self._principal.tenant, id, since) as feed:
+            async with self._service.live.follow(
+                self._principal.tenant, id, since, reading_back=self._reading_back
+            ) as feed:
                 self._feeds[id] = feed
                 try:
                     await self._send_all(id, feed)

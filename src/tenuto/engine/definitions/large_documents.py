@@ -15,6 +15,7 @@ from tenuto.engine.turns.fair_queue import FairQueue
 from tenuto.engine.turns.sharing import Sharing
 from tenuto.model.call_stack import with_call_room
 from tenuto.model.errors import Overloaded, ProcessStops
+from tenuto.model.json import is_small
 from tenuto.model.pauses import PACE
 from tenuto.tasks.collector import collect_young
 
@@ -268,25 +269,3 @@ class _ShortSwitches:
 
 
 _SHORT_SWITCHES = _ShortSwitches()
-
-
-def is_small(value: object, large: int) -> bool:
-    """Whether a value has fewer characters and items than that; it is read no further."""
-    count = 0
-    pending = [value]
-    while pending:
-        each = pending.pop()
-        if isinstance(each, str | dict | list | tuple):
-            # Before the items are taken: a list of a million is not copied.
-            count += len(each)
-            if count >= large:
-                return False
-        if isinstance(each, dict):
-            pending += [*each]
-            pending += [inner for inner in each.values() if type(inner) not in _WITHOUT_SIZE]
-        elif isinstance(each, list | tuple):
-            pending += [inner for inner in each if type(inner) not in _WITHOUT_SIZE]
-    return True
-
-
-_WITHOUT_SIZE: frozenset[type] = frozenset({int, float, bool, type(None)})

@@ -19,7 +19,6 @@ from functools import partial
 import msgspec
 
 from tenuto.encryption.store import refuse_plain
-from tenuto.engine.definitions.large_documents import is_small
 from tenuto.engine.events.inspector import id_is_taken
 from tenuto.engine.events.mailbox_messages import Part, parts_of
 from tenuto.engine.events.recipients import Recipients
@@ -33,6 +32,7 @@ from tenuto.engine.turns.requests import EventRequest
 from tenuto.model.effects import SendMail
 from tenuto.model.errors import StoreUnavailable, TenutoError, may_be_written
 from tenuto.model.events import Event
+from tenuto.model.json import is_small
 from tenuto.model.policy import OUTAGE_RETRY_SECONDS
 from tenuto.store.parts.turns import EventResult, MatchWrite
 from tenuto.store.parts.waits import WaitRow

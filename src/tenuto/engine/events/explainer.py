@@ -252,11 +252,13 @@ class Explainer:
         if not wanted:
             return {}
         loaded = await self._loader.load(wanted, is_shown=True)
-        return {
-            id: await self._explained(held, depth - 1, budget)
-            for id, held in loaded.items()
-            if isinstance(held, Held)
-        }
+        found: dict[str, Explanation] = {}
+        for id, held in loaded.items():
+            if isinstance(held, Held):
+                began = self._loader.now()
+                found[id] = await self._explained(held, depth - 1, budget)
+                await self._loader.pause(began, held.tenant)
+        return found
 
     async def _breakers(self, held: Held) -> dict[str, Breaker]:
         """The open breakers of push targets whose tasks wait for a request."""
@@ -331,7 +333,7 @@ class Explainer:
         tasks = _waiting_tasks(held)
         if not tasks:
             return {}
-        known = {row.id for row in await self._store.tasks.page(held.tenant)}
+        known = {*await self._store.tasks.names(held.tenant)}
         known |= {id for each in budget.workers or () for id in each.task_ids or ()}
         if self._runner is not None:
             known |= {*self._runner.task_ids}

@@ -74,6 +74,14 @@ class Loader:
             raise found
         return found
 
+    async def pause(self, began: float, tenant: str) -> float:
+        """Let others go on after a part of what a tenant looks at; when the next one begins."""
+        return 0.0 if self._folds is None else await self._folds.pause(began, tenant)
+
+    def now(self) -> float:
+        """When a first part begins."""
+        return 0.0 if self._folds is None else self._folds.now()
+
     async def stop(self, error: TenutoError) -> None:
         """End looks at long logs with `error`."""
         if self._folds is not None:

@@ -107,6 +107,15 @@ SELECT {task_columns}
 FROM tenuto.task_definitions WHERE tenant = :tenant AND id > :after
 ORDER BY tenant, id LIMIT :limit;
 
+-- name: task_ids
+-- The ids of the tasks of a tenant, whose documents may be large.
+SELECT id FROM tenuto.task_definitions WHERE tenant = :tenant ORDER BY tenant, id LIMIT :limit;
+
+-- name: pushed_task_ids
+-- Those of them that are pushed.
+SELECT id FROM tenuto.task_definitions
+WHERE is_pushed AND tenant = :tenant ORDER BY tenant, id LIMIT :limit;
+
 -- name: pushed_tasks
 -- The tasks of all tenants that are pushed.
 SELECT {task_columns}

@@ -78,6 +78,14 @@ class Tasks(ColdPart):
         which = {"tenant": tenant, "after": after, "limit": limit}
         return await self._found(TaskRow, "tasks", which)
 
+    @for_tenants
+    async def names(self, tenant: str, *, limit: int = 1_000) -> dict[str, bool]:
+        """The ids of the first tasks of a tenant, and whether each is pushed; no document."""
+        which = {"tenant": tenant, "limit": limit}
+        ids = await self._port.rows("task_ids", which)
+        pushed = {id for (id,) in await self._port.rows("pushed_task_ids", which)}
+        return {id: id in pushed for (id,) in ids}
+
     async def pushed(
         self, *, after: tuple[str, str] = ("", ""), limit: int = 1_000
     ) -> list[TaskRow]:

@@ -63,12 +63,12 @@ class SqliteInstances(SqlitePart):
         self, session: Session, instance_id: str, *, after: int = 0, limit: int = 1000
     ) -> list[LogRow]:
         parameters: dict[str, Column] = {"instance_id": instance_id, "after": after, "limit": limit}
-        return [entry for _, entry in entries_of(session.packed("entries", parameters))]
+        return [entry for _, entry in entries_of(session, "entries", parameters)]
 
     @looks
     def entries_at(self, session: Session, instance_id: str, seqs: Sequence[int]) -> list[LogRow]:
         parameters: dict[str, Column] = {"instance_id": instance_id, "seqs": as_json(list(seqs))}
-        return [entry for _, entry in entries_of(session.packed("entries_at", parameters))]
+        return [entry for _, entry in entries_of(session, "entries_at", parameters)]
 
     @looks
     def newest_seqs(self, session: Session, instance_ids: Collection[str]) -> dict[str, int]:

@@ -164,11 +164,13 @@ FROM json_each(?) AS wanted
 CROSS JOIN workflow_snapshots AS snapshot ON snapshot.instance_id = wanted.value;
 
 -- fragment: packed_entries
--- Entries of logs, packed.
+-- Entries of logs, packed; 0 stands for a payload that is large, and is read by itself.
 json_group_array(
     json_array(
         instance_id, seq, event_type, node_id, iteration, attempt, node_status,
-        output_variable, iif(payload IS NULL, NULL, hex(payload)), error_message, at_ms
+        output_variable,
+        CASE WHEN payload IS NULL THEN NULL WHEN length(payload) > 20000 THEN 0 ELSE hex(payload) END,
+        error_message, at_ms
     )
 )
 
@@ -203,6 +205,13 @@ FROM (
     WHERE instance_id = :instance_id AND seq IN (SELECT value FROM json_each(:seqs))
     ORDER BY seq
 );
+
+-- name: payloads
+-- The payloads of single entries of logs.
+SELECT history.instance_id, history.seq, history.payload
+FROM json_each(?) AS wanted
+CROSS JOIN workflow_execution_history AS history
+    ON history.instance_id = wanted.value ->> 0 AND history.seq = wanted.value ->> 1;
 
 -- name: ended_instances
 -- Which of these instances have ended. Packed.

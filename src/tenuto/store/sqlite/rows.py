@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from tenuto.model.log import LogRow
 from tenuto.store.columns import InstanceColumns, instance_row
 from tenuto.store.parts.instances import InstanceRow
 from tenuto.store.parts.jobs import JobKey, Lease
-from tenuto.store.sqlite.session import Session
+from tenuto.store.sqlite.session import Parameters, Session, as_json
 
 
 class OwnerRow(NamedTuple):
@@ -31,9 +31,27 @@ def instances_of(session: Session, ids: tuple[str]) -> list[InstanceRow]:
     ]
 
 
-def entries_of(rows: Iterable[Sequence[Any]]) -> Iterable[tuple[str, LogRow]]:
-    """Log rows beside the instance that each belongs to."""
-    return ((row[0], LogRow._make([*row[1:8], bytes_of(row[8]), *row[9:]])) for row in rows)
+def entries_of(session: Session, name: str, parameters: Parameters) -> list[tuple[str, LogRow]]:
+    """Log rows beside the instance that each belongs to.
+
+    Large payloads are read one by one: packed, each would be in memory several times.
+    """
+    rows = session.packed(name, parameters)
+    apart = [[row[0], row[1]] for row in rows if row[8] == 0]
+    if not apart:
+        return [(row[0], _entry(row, bytes_of(row[8]))) for row in rows]
+    found = session.rows("payloads", (as_json(apart),))
+    large = {(id, seq): payload for id, seq, payload in found}
+    # An entry that was erased meanwhile is not there.
+    return [
+        (row[0], _entry(row, large[row[0], row[1]] if row[8] == 0 else bytes_of(row[8])))
+        for row in rows
+        if row[8] != 0 or (row[0], row[1]) in large
+    ]
+
+
+def _entry(row: Sequence[Any], payload: bytes | None) -> LogRow:
+    return LogRow._make([*row[1:8], payload, *row[9:]])
 
 
 def bytes_of(text: str | None) -> bytes | None:

@@ -50,7 +50,7 @@ def _load(
     jobs = jobs_of(session, ids)
     since = as_json([[id, known.get(id, 0)] for id in wanted])
     tails: dict[str, list[LogRow]] = {id: [] for id in rows}
-    for instance_id, entry in entries_of(session.packed("tails", (since,))):
+    for instance_id, entry in entries_of(session, "tails", (since,)):
         if instance_id in tails:
             tails[instance_id].append(entry)
     return {

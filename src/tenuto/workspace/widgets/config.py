@@ -19,6 +19,8 @@ MOST_TEXT: Final = 1_000_000
 MOST_COLUMNS: Final = 100
 MOST_CELLS: Final = 100_000
 """Cells of a table, and points of a chart."""
+MOST_CHARACTERS: Final = 4_000_000
+"""Of the values of these together, and of the items in them."""
 
 _CODE: Final = "TEN-2501"
 _ADVICE: Final = 'Write it as {"path": "output.rows"}.'

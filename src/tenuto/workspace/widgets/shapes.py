@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from itertools import chain
 
 import msgspec
 
 from tenuto.expr import look_up
-from tenuto.model.json import JSON, Object
+from tenuto.model.json import JSON, Object, characters_in
 from tenuto.model.status import Status
-from tenuto.workspace.widgets.config import MOST_CELLS, MOST_COLUMNS, WidgetConfig, WidgetType
+from tenuto.workspace.widgets.config import (
+    MOST_CELLS,
+    MOST_CHARACTERS,
+    MOST_COLUMNS,
+    WidgetConfig,
+    WidgetType,
+)
 
 
 class _DoesNotFit(Exception):
@@ -53,6 +60,17 @@ def _refuse_cells(rows: list[JSON], columns: int) -> None:
         )
 
 
+def _refuse_characters(values: Iterable[JSON], times: int = 1) -> None:
+    size = 0
+    for value in values:
+        size += times * characters_in(value, MOST_CHARACTERS)
+        if size > MOST_CHARACTERS:
+            raise _DoesNotFit(
+                f"has more than {MOST_CHARACTERS:,} characters to show: name fewer, or set a "
+                "`limit`"
+            )
+
+
 def _data(config: WidgetConfig, value: JSON) -> Object:
     match config.type:
         case WidgetType.TABLE:
@@ -70,6 +88,8 @@ def _table(config: WidgetConfig, value: JSON) -> Object:
     if config.columns:
         _refuse_cells(rows, len(config.columns))
         names, cells = list(config.columns), [_cells(config.columns, row) for row in rows]
+        # One value may be in many cells.
+        _refuse_characters(chain.from_iterable(cells))
     else:
         names = _names(rows)
         _refuse_cells(rows, len(names))
@@ -133,6 +153,7 @@ def _chart(config: WidgetConfig, value: JSON) -> Object:
     xs = [
         place if config.x is None else look_up(each, config.x) for place, each in enumerate(items)
     ]
+    _refuse_characters(xs, len(names))
     return {
         "series": [
             {
