@@ -175,13 +175,16 @@ class Counted(ScriptedStore):
         return min(self.found, int(call.args[1]))
 
 
-def families_over(store: Counted, clock: HandClock | None = None, **bounds: int) -> BoundedCounts:
+def families_over(
+    store: Counted, clock: HandClock | None = None, *, most: int, kept: int = 100_000
+) -> BoundedCounts:
     return BoundedCounts(
         store.instances.open_of_origin,
         clock or HandClock(),
         asyncio.ensure_future,
         is_shared=store.is_shared,
-        **bounds,
+        most=most,
+        kept=kept,
     )
 
 

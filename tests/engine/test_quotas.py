@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import tracemalloc
 from asyncio import gather
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from gc import collect
 from threading import current_thread
+from typing import Any
 
 import pytest
 
@@ -22,6 +24,7 @@ from tenuto.model.task_definition import TaskDefinition, WorkerTask
 from tenuto.model.task_logs import LogChunk, LogLine
 from tenuto.workspace import task_definitions
 from tenuto.workspace.engine_workspace import EngineWorkspace
+from tenuto.workspace.values import InstanceFilter
 from tests.core.drawing import draw, end, wait
 from tests.engine.situations import at_rest
 
@@ -216,6 +219,80 @@ async def test_a_tenant_has_so_many_bytes_and_what_is_erased_makes_room() -> Non
         while not has_room:
             with suppress(QuotaExceeded):
                 has_room = bool(await app.start("one"))
+
+
+def schedule(id: str, size: int) -> Object:
+    """A schedule with an input of so many bytes."""
+    target: Object = {"workflowId": "one"}
+    return {"id": id, "cron": "0 0 1 1 *", "target": target, "input": {"text": "x" * size}}
+
+
+def query(id: str, size: int) -> Object:
+    """A data query with a statement of about so many bytes."""
+    return {"id": id, "dataSourceId": "shop", "sql": f"SELECT '{'x' * size}'"}
+
+
+Save = Callable[[Tenuto, str, int], Coroutine[Any, Any, object]]
+DOCUMENTS: dict[str, tuple[str, Save]] = {
+    "schedule_bytes": ("schedules", lambda app, id, size: app.schedules.save(schedule(id, size))),
+    "data_query_bytes": (
+        "data_queries",
+        lambda app, id, size: app.data_queries.save(query(id, size)),
+    ),
+}
+
+
+@asynccontextmanager
+async def bounded(quota: str) -> AsyncIterator[Tenuto]:
+    """An app with a workflow and a data source, where a tenant has 5,000 bytes of documents."""
+    async with app_with(**{quota: 5_000}) as app:
+        await app.deploy(numbered("one"))
+        await app.data_sources.save({"id": "shop", "kind": "sqlite", "file": "shop.db"})
+        yield app
+
+
+@pytest.mark.parametrize("quota", DOCUMENTS)
+async def test_a_tenant_has_so_many_bytes_of_documents_and_what_is_removed_makes_room(
+    quota: str,
+) -> None:
+    name, save = DOCUMENTS[quota]
+    async with bounded(quota) as app:
+        await save(app, "one", 4_000)
+        with pytest.raises(QuotaExceeded, match=f"quota `{quota}`") as refused:
+            await save(app, "two", 2_000)
+        assert 4_000 < refused.value.used < 5_000
+        with pytest.raises(QuotaExceeded):
+            await save(app, "one", 9_000)
+        page = (await Metrics(app.engine).page("default")).decode()
+        assert f'tenuto_quota_used{{quota="{quota}"}} {float(refused.value.used)}' in page
+        assert f'tenuto_quota_limit{{quota="{quota}"}} 5000.0' in page
+        await save(app, "one", 1_000)
+        await save(app, "two", 2_000)
+        await getattr(app, name).remove("one")
+        await save(app, "three", 2_000)
+        with pytest.raises(QuotaExceeded):
+            await save(app, "four", 2_000)
+
+
+@pytest.mark.parametrize("quota", DOCUMENTS)
+async def test_bytes_of_documents_are_counted_when_many_are_saved_at_once(quota: str) -> None:
+    _, save = DOCUMENTS[quota]
+    async with bounded(quota) as app:
+        made = await gather(
+            *(save(app, f"d{number}", 2_000) for number in range(10)), return_exceptions=True
+        )
+        assert sum(isinstance(each, QuotaExceeded) for each in made) == 8
+
+
+async def test_a_tenant_has_so_many_bytes_of_bulk_operations() -> None:
+    async with app_with(bulk_bytes=3_000) as app:
+        which = InstanceFilter(ids=tuple(f"{number:026}" for number in range(80)))
+        first = await app.bulk.start("cancel", which, key="first")
+        with pytest.raises(QuotaExceeded, match="quota `bulk_bytes`"):
+            await app.bulk.start("cancel", which)
+        again = await app.bulk.start("cancel", which, key="first")
+        assert again.id == first.id
+        await of(app, "other").bulk.start("cancel", which)
 
 
 async def test_lines_of_tasks_count_as_bytes() -> None:

@@ -93,8 +93,15 @@ def a_little_early() -> Iterator[None]:
     ) -> Fire:
         return await decided(self, row, running, now + ahead, asked, found=found)
 
-    async def sooner(self: Schedules, now: datetime, limit: int) -> list[ScheduleRow]:
-        return await find(self, now + ahead, limit)
+    async def sooner(
+        self: Schedules,
+        now: datetime,
+        limit: int,
+        *,
+        most_bytes: int,
+        behind: ScheduleRow | None,
+    ) -> list[ScheduleRow]:
+        return await find(self, now + ahead, limit, most_bytes=most_bytes, behind=behind)
 
     with patch.object(Firing, "decided", hasty), patch.object(Schedules, "due", sooner):
         yield

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from tenuto.store.parts.mailbox import Mail, MailKey
 from tenuto.store.parts.schedules import Fire, ScheduleKey, ScheduleRow, TickPlace, TickRow
 from tenuto.store.protocol import Store
-from tests.store.conftest import Place
+from tests.store.conftest import Place, PostgresPlace
 from tests.store.situations import moment
 
 pytestmark = pytest.mark.asyncio
@@ -99,6 +99,11 @@ async def test_lists_are_by_id_and_by_what_they_name(store: Store) -> None:
     assert await store.schedules.ids("default", 9) == [each.id for each in every]
     assert await store.schedules.ids("default", 2) == [each.id for each in every[:2]]
     assert await store.schedules.ids("nobody", 9) == []
+    of_workflow = store.schedules.ids_of_workflow
+    assert await of_workflow("default", "w1", after="", limit=9) == ["a", "c"]
+    assert await of_workflow("default", "w1", after="a", limit=9) == ["c"]
+    assert await of_workflow("default", "w1", after="", limit=9, status="error") == []
+    assert await store.schedules.stored_bytes("default") == 3 * len(rows[0].content)
     keys = [ScheduleKey("default", "c"), ScheduleKey("other", "a"), ScheduleKey("other", "b")]
     found = await store.schedules.those(keys)
     assert {each.key for each in found} == set(keys[:2])
@@ -136,6 +141,35 @@ async def test_processes_do_not_get_the_same_ones_at_once(place: Place) -> None:
     assert await one.schedules.fire([Fire(row=advanced(row(), 200))]) == set()
     assert await two.schedules.fire([Fire(row=advanced(row(), 300))]) == {KEY}
     assert [each.version for each in await two.schedules.due(moment(200), 9)] == [2], "free again"
+
+
+async def test_what_is_read_at_once_ends_with_the_one_that_reaches_so_many_bytes(
+    store: Store,
+) -> None:
+    sizes = {"a": 300, "b": 700, "c": 5_000, "d": 1, "e": 1}
+    rows = [replace(row(id, 100), content=b"x" * size) for id, size in sizes.items()]
+    for each in rows:
+        await store.schedules.save(each)
+    keys = [each.key for each in rows]
+    read = [await store.schedules.those(keys[first:], 1_000) for first in (0, 2, 3)]
+    assert read == [rows[:2], rows[2:3], rows[3:]]
+    passes = []
+    while found := await store.schedules.due(moment(100), 9, most_bytes=1_000):
+        passes.append(found)
+        await store.schedules.fire([Fire(row=advanced(each, 200)) for each in found])
+    assert passes == [rows[:2], rows[2:3], rows[3:]]
+
+
+async def test_what_is_not_read_for_its_bytes_is_free_for_another_process(place: Place) -> None:
+    one = await place.opened("p1", shared=True)
+    if not isinstance(place, PostgresPlace):
+        return  # one process has the file, which claims nothing
+    two = await place.opened("p2", shared=True)
+    rows = [replace(row(id), content=b"x" * 1_000) for id in ("a", "b")]
+    for each in rows:
+        await one.schedules.save(each)
+    assert await one.schedules.due(moment(100), 9, most_bytes=1) == rows[:1]
+    assert await two.schedules.due(moment(100), 9, most_bytes=1) == rows[1:]
 
 
 async def test_a_claim_lapses(store: Store) -> None:

@@ -34,7 +34,7 @@ class _Count:
         self.number = 0
         """How many there are, about; those that were admitted count."""
         self.pending = 0
-        """How many of them were admitted and are not durable yet."""
+        """How many of them were admitted, and are not durable yet."""
         self.uncounted = 0
         """How many were admitted since the store was asked."""
         self.is_counted = False
@@ -56,12 +56,13 @@ class BoundedCounts:
         is_shared: bool,
         kept: int = _MOST_KEPT,
         full_seconds: float = _FULL_SECONDS,
+        counts_first: bool = False,
     ) -> None:
         """`ask` counts those of a key in the store, up to a number.
 
         `most`: the bound of each key; `is_shared`: whether other processes add too; `kept`: the
         most keys in memory; `full_seconds`: for so long a key that had its most is not counted
-        again.
+        again; `counts_first`: whether a key is counted before its first addition.
         """
         self._ask_store = ask
         self._clock = clock
@@ -71,13 +72,16 @@ class BoundedCounts:
         self._every = max(1, most // _COUNTS)
         self._kept = kept
         self._full_seconds = full_seconds
+        self._counts_first = counts_first
         self._counts: OrderedDict[str, _Count] = OrderedDict()
         self._asking: dict[str, asyncio.Future[None]] = {}
 
-    def has_room(self, key: str) -> bool | None:
-        """Whether one more may be added; None: the store has to be asked first."""
+    def has_room(self, key: str, amount: int = 1) -> bool | None:
+        """Whether so much more may be added; None: the store has to be asked first."""
         count = self._count(key)
-        if count.number >= self.most:
+        if self._counts_first and not count.is_counted:
+            return None
+        if count.number + amount > self.most:
             return False if self._clock.ticks() < count.full_until else None
         if count.uncounted >= self._every and (self._is_shared or not count.is_counted):
             if not count.is_counted and count.uncounted >= _UNCOUNTED * self._every:
@@ -94,17 +98,17 @@ class BoundedCounts:
             await self._asked(key)
         return verdict
 
-    def admits(self, key: str) -> bool | None:
-        """The same as `has_room`; one more counts from now on, until it is settled as pending."""
-        verdict = self.has_room(key)
+    def admits(self, key: str, amount: int = 1) -> bool | None:
+        """The same as `has_room`; it counts from now on, until it is settled as pending."""
+        verdict = self.has_room(key, amount)
         if verdict:
-            self._count(key).pending += 1
-            self.added(key)
+            self._count(key).pending += amount
+            self.added(key, amount)
         return verdict
 
-    async def admit(self, key: str) -> bool:
+    async def admit(self, key: str, amount: int = 1) -> bool:
         """The same as `admits`; asks the store where that is due."""
-        while (verdict := self.admits(key)) is None:
+        while (verdict := self.admits(key, amount)) is None:
             await self._asked(key)
         return verdict
 
@@ -116,19 +120,24 @@ class BoundedCounts:
         count.number += amount
         count.uncounted += amount
 
-    def settled(self, key: str, *, added: bool) -> None:
-        """One that was admitted is durable, or was refused for another reason."""
+    def settled(self, key: str, amount: int = 1, *, added: bool) -> None:
+        """What was admitted is durable, or was refused for another reason."""
         count = self._counts.get(key)
-        if count is not None and count.pending:
-            count.pending -= 1
+        if count is not None and count.pending >= amount:
+            count.pending -= amount
             if not added:
-                count.number -= 1
+                count.number -= amount
 
-    def ended(self, key: str) -> None:
-        """There is one less."""
+    def ended(self, key: str, amount: int = 1) -> None:
+        """There is so much less."""
         count = self._counts.get(key)
-        if count is not None and count.number:
-            count.number -= 1
+        if count is not None:
+            count.number = max(count.number - amount, 0)
+
+    def known(self, key: str) -> int:
+        """How many there are, as far as is known here."""
+        count = self._counts.get(key)
+        return 0 if count is None else count.number
 
     def clear(self) -> None:
         """Forget all: other processes may work for them now."""

@@ -80,6 +80,8 @@ class Bounds(Struct, frozen=True, kw_only=True):
     """Seconds for which a tenant that had its most bytes counts as full: adding up is costly."""
     schedules: int = 500
     """The most schedules that are advanced at once."""
+    schedule_pass_bytes: int = 8_000_000
+    """With more bytes of documents no further schedule is read at once; a single one always is."""
     schedule_starts: int = 100
     """The most ticks of one schedule that are started at once, after an outage."""
     schedule_ticks: int = 1_000

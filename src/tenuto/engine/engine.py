@@ -123,6 +123,7 @@ class Engine:
             executors=self.executors,
         )
         self.usage = Usage(shared)
+        self.document_bytes = self.usage.documents
         self.definitions = Definitions(shared, self.usage)
         self.definitions.plans.share(shared.sharing)
         self.quarantine = Quarantine(

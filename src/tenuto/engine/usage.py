@@ -7,6 +7,7 @@ from functools import partial
 from typing import TypeAlias
 
 from tenuto.engine.bounded_counts import BoundedCounts
+from tenuto.engine.document_bytes import DocumentBytes
 from tenuto.engine.shared import Shared
 from tenuto.engine.turns.draft import Draft
 from tenuto.model.events import Event
@@ -46,11 +47,13 @@ class Usage:
             ("waits", self._waits),
             ("bytes", self._bytes),
         )
-        self._counts = {
+        self.documents = DocumentBytes(shared.store, shared.clock, shared.background.spawn, quotas)
+        self._counts: dict[str, BoundedCounts] = {
             "instances": self._instances,
             "waits": self._waits,
             "events": self._events,
             "bytes": self._bytes,
+            **self.documents.counts,
         }
         self._held: dict[str, tuple[Sizes, int]] = {}
 

@@ -25,6 +25,8 @@ class Quotas(Struct, frozen=True, kw_only=True):
     """Webhooks, disabled ones too: each event that they match is delivered once to each."""
     subscriptions: Count = 100
     schedules: Count = 100_000
+    schedule_bytes: Count = 100_000_000
+    """Bytes of the documents of schedules."""
     calendars: Count = 1_000
     calendar_versions: Count = 1_000
     """Versions of one calendar."""
@@ -32,7 +34,11 @@ class Quotas(Struct, frozen=True, kw_only=True):
     """Bytes of the newest versions of calendars: each process has all of them in memory."""
     data_sources: Count = 1_000
     data_queries: Count = 10_000
+    data_query_bytes: Count = 20_000_000
+    """Bytes of the documents of data queries."""
     secrets: Count = 1_000
+    bulk_bytes: Count = 20_000_000
+    """Bytes of the requests of bulk operations, those that have ended and are still kept too."""
     instances: Count = 1_000_000
     """Instances that have not ended."""
     waits: Count = 1_000_000

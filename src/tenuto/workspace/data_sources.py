@@ -6,6 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -156,7 +157,8 @@ class _Records(ABC, Generic[R, S]):
                 changed_by=self._actor,
                 **fields,
             )
-            if await self._put(row):
+            more = len(content) - (0 if before is None else len(before.document))
+            if await self._put(row, more):
                 return self._shown(row, problems)
         raise Conflict(f"the {self.what} is changed by others all the time", code=self.changed)
 
@@ -201,8 +203,8 @@ class _Records(ABC, Generic[R, S]):
         """Rows behind an id, ordered by id."""
 
     @abstractmethod
-    async def _put(self, row: R) -> bool:
-        """Save a row; False: another was saved meanwhile."""
+    async def _put(self, row: R, more: int) -> bool:
+        """Save a row with so many bytes more than before; False: another was saved meanwhile."""
 
     @abstractmethod
     def _made(self, **fields: Any) -> R:  # noqa: ANN401
@@ -268,7 +270,8 @@ class DataSources(_Records[DataSourceRow, SavedDataSource]):
     async def _rows(self, after: str, limit: int) -> Sequence[DataSourceRow]:
         return await self._seen.data_sources.page(self._tenant, after=after, limit=limit)
 
-    async def _put(self, row: DataSourceRow) -> bool:
+    async def _put(self, row: DataSourceRow, more: int) -> bool:
+        _ = more  # a source is small
         return await self._source.store.data_sources.save(row)
 
     def _made(self, **fields: Any) -> DataSourceRow:  # noqa: ANN401
@@ -310,12 +313,13 @@ class DataQueries(_Records[DataQueryRow, SavedDataQuery]):
 
     async def remove(self, id: str) -> None:
         """Remove a data query; Conflict while workflows run it. NotFound."""
-        await self._row(id)
+        row = await self._row(id)
         used = await self._workflows(id)
         if used:
             said = listed("workflow", used)
             raise Conflict(f"the data query {id} is used by {said}", code="TEN-3149")
-        await self._source.store.data_queries.remove(self._tenant, id)
+        if await self._source.store.data_queries.remove(self._tenant, id):
+            self._source.document_bytes.removed("data_query_bytes", self._tenant, len(row.document))
 
     async def run(self, id: str, args: Given = None) -> QueryRun:
         """Try a data query, by this process; NotFound. InvalidInput where arguments do not fit."""
@@ -373,8 +377,9 @@ class DataQueries(_Records[DataQueryRow, SavedDataQuery]):
     async def _rows(self, after: str, limit: int) -> Sequence[DataQueryRow]:
         return await self._seen.data_queries.page(self._tenant, after=after, limit=limit)
 
-    async def _put(self, row: DataQueryRow) -> bool:
-        return await self._source.store.data_queries.save(row)
+    async def _put(self, row: DataQueryRow, more: int) -> bool:
+        save = partial(self._source.store.data_queries.save, row)
+        return await self._source.document_bytes.keep("data_query_bytes", self._tenant, more, save)
 
     def _made(self, **fields: Any) -> DataQueryRow:  # noqa: ANN401
         return DataQueryRow(**fields)

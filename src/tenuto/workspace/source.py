@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from tenuto.engine.definitions.plans import Plans
+    from tenuto.engine.document_bytes import DocumentBytes
     from tenuto.engine.events.inspector import Inspector
     from tenuto.engine.settings import Settings
     from tenuto.engine.turns.loader import Loader
@@ -47,6 +48,11 @@ class Source(Protocol):
     @property
     def inspector(self) -> Inspector:
         """Finds near misses."""
+        ...
+
+    @property
+    def document_bytes(self) -> DocumentBytes:
+        """Bounds the bytes of documents."""
         ...
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -10,12 +11,12 @@ from msgspec.structs import replace
 
 from tenuto.engine.bounds import Bounds
 from tenuto.engine.schedules import firing
-from tenuto.engine.schedules.firing import Firing
+from tenuto.engine.schedules.firing import Firing, Undone
 from tenuto.engine.settings import Settings
 from tenuto.engine.turns.sharing import Sharing
 from tenuto.model.json import Object
-from tenuto.store.parts.schedules import Fire, ScheduleKey
-from tests.engine.schedules.clockwork import Clockwork, at, minutes
+from tenuto.store.parts.schedules import Fire, ScheduleKey, ScheduleRow
+from tests.engine.schedules.clockwork import FLOW, Clockwork, at, minutes
 
 
 def test_ticks_are_started_at_their_times_with_their_keys_and_inputs() -> None:
@@ -223,6 +224,43 @@ def test_removed_schedules_start_nothing_more() -> None:
         world.of(lambda schedules: _true(schedules.remove("default", "s")))
         world.skip(hours=1)
         assert len(world.engine.instances) == 1
+
+
+def test_a_pass_reads_schedules_by_bytes_and_the_others_follow_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    passes: list[int] = []
+    inner = Firing.advance
+
+    async def noted(self: Firing, rows: Sequence[ScheduleRow], now: datetime) -> Undone:
+        passes.append(len(rows))
+        return await inner(self, rows, now)
+
+    monkeypatch.setattr(Firing, "advance", noted)
+    sizes = [10, 10, 4_000, 900, 10]
+    with Clockwork(settings=Settings(bounds=Bounds(schedule_pass_bytes=1_500))) as world:
+        for number, size in enumerate(sizes):
+            world.save(id=f"s{number}", input={"text": "x" * size})
+        world.skip(minutes=4)
+        passes.clear()
+        world.skip(minutes=2)
+        assert max(passes) < len(sizes)
+        assert [world.started(id=f"s{number}") for number in range(5)] == [[5]] * 5
+        assert {each.recorded_at for n in range(5) for each in world.ticks(id=f"s{n}")} == {
+            at("00:05")
+        }
+
+
+def test_schedules_of_a_workflow_that_comes_and_goes_are_read_by_bytes() -> None:
+    with Clockwork(settings=Settings(bounds=Bounds(schedule_pass_bytes=1_500))) as world:
+        for number in range(5):
+            world.save(id=f"s{number}", input={"text": "x" * 1_000})
+        stopped = world.of(lambda schedules: schedules.removed_workflow("default", "report"))
+        assert stopped == 5
+        assert {world.row(f"s{number}").status for number in range(5)} == {"error"}
+        world.engine.deploy(FLOW | {"name": "again"})
+        world.skip(minutes=6)
+        assert [world.started(id=f"s{number}") for number in range(5)] == [[5]] * 5
 
 
 async def _true(work: Any) -> bool:  # noqa: ANN401

@@ -115,9 +115,15 @@ async def test_inputs_that_are_compiled_later_wait_for_no_claim(
 
     @wraps(due)
     async def held_for_long(
-        self: Schedules, now: datetime, limit: int, *, behind: ScheduleRow | None
+        self: Schedules,
+        now: datetime,
+        limit: int,
+        *,
+        most_bytes: int,
+        behind: ScheduleRow | None,
     ) -> list[ScheduleRow]:
-        return await due(self, now, limit, timedelta(hours=1), behind=behind)
+        an_hour = timedelta(hours=1)
+        return await due(self, now, limit, an_hour, most_bytes=most_bytes, behind=behind)
 
     monkeypatch.setattr(Schedules, "due", held_for_long)
     monkeypatch.setattr(engine_firing, "_COMPILED_FOR", 0.0)

@@ -18,6 +18,7 @@ from tenuto.store.row_sizes import RowSizes
 
 if TYPE_CHECKING:
     from tenuto.engine.definitions.plans import Plans
+    from tenuto.engine.document_bytes import DocumentBytes
     from tenuto.engine.events.inspector import Inspector
     from tenuto.engine.settings import Settings
     from tenuto.engine.turns.held import Held
@@ -59,6 +60,14 @@ class Reader:
         from tenuto.engine.definitions.plans import Plans
 
         return Plans(self.store, self.clock)
+
+    @cached_property
+    def document_bytes(self) -> DocumentBytes:
+        """Counts before the first addition; a command ends before it would count again."""
+        from tenuto.engine.document_bytes import DocumentBytes
+
+        quotas = self.settings.quotas
+        return DocumentBytes(self.store, self.clock, lambda work: work.close(), quotas)
 
     @cached_property
     def loader(self) -> Loader:

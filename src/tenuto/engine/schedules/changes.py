@@ -8,16 +8,17 @@ from datetime import datetime, timedelta
 from msgspec.structs import replace
 
 from tenuto.engine.definitions.calendars import Calendars
+from tenuto.engine.document_bytes import DocumentBytes
 from tenuto.engine.schedules.firing import Asked, Firing
+from tenuto.engine.schedules.in_parts import ids_of_workflow, in_parts
 from tenuto.engine.schedules.kept_back import kept_back
 from tenuto.engine.schedules.lookup import MOST_TRIES, Lookup, busy, refuse_unless
 from tenuto.engine.schedules.work import CONFIRM_AFTER, storable
 from tenuto.engine.shared import Shared
 from tenuto.schedules import newest_due, next_start
 from tenuto.schedules.schedule import Overlap
-from tenuto.store.parts.schedules import Fire, ScheduleRow, TickRow
+from tenuto.store.parts.schedules import Fire, ScheduleKey, ScheduleRow, TickRow
 
-_PAGE = 500
 _MILLISECOND = timedelta(milliseconds=1)
 
 
@@ -31,15 +32,18 @@ class Changes:
         calendars: Calendars,
         firing: Firing,
         lookup: Lookup,
+        documents: DocumentBytes,
         hint: Callable[[], None],
         trim: Callable[[Sequence[ScheduleRow]], Awaitable[None]],
     ) -> None:
         """`hint`: there may be something to do. `trim` forgets old ticks of schedules."""
         self._store = shared.store
         self._clock = shared.clock
+        self._bounds = shared.settings.bounds
         self._calendars = calendars
         self._firing = firing
         self._lookup = lookup
+        self._documents = documents
         self._hint = hint
         self._trim = trim
 
@@ -113,8 +117,9 @@ class Changes:
 
     async def remove(self, tenant: str, id: str) -> None:
         """Remove a schedule and its ticks; NotFound. Its instances stay."""
-        await self._lookup.get(tenant, id)
-        await self._store.schedules.remove(tenant, id)
+        row = await self._lookup.get(tenant, id)
+        if await self._store.schedules.remove(tenant, id):
+            self._documents.removed("schedule_bytes", tenant, len(row.content))
 
     async def trigger(
         self, tenant: str, id: str, *, by: str | None = None, at: datetime | None = None
@@ -144,15 +149,11 @@ class Changes:
     async def removed_workflow(self, tenant: str, workflow_id: str) -> int:
         """A workflow was hidden: its schedules stop until it is saved again. Returns how many."""
         stopped = 0
-        after = ""
-        while True:
-            page = await self._store.schedules.page(
-                tenant, workflow_id=workflow_id, after=after, limit=_PAGE
-            )
-            stopped += await self._stop(page, f"there is no workflow {workflow_id}")
-            if len(page) < _PAGE:
-                return stopped
-            after = page[-1].id
+        async for ids in ids_of_workflow(self._store.schedules, tenant, workflow_id):
+            keys = {ScheduleKey(tenant, id) for id in ids}
+            async for page in in_parts(self._store.schedules, keys, self._bounds):
+                stopped += await self._stop(page, f"there is no workflow {workflow_id}")
+        return stopped
 
     async def _stop(self, rows: Sequence[ScheduleRow], problem: str) -> int:
         """No tick of these can succeed; returns how many started something before."""
@@ -178,7 +179,7 @@ class Changes:
             if not lost:
                 break
             # They were fired meanwhile.
-            rows = await self._store.schedules.those(lost)
+            rows = await self._store.schedules.those(lost, self._bounds.schedule_pass_bytes)
         return len(stopped)
 
     async def _tick(self, tenant: str, id: str, asked: Asked) -> TickRow:

@@ -11,6 +11,7 @@ from msgspec import UNSET
 
 from tenuto.engine.definitions.calendars import Calendars
 from tenuto.engine.schedules.firing import Firing
+from tenuto.engine.schedules.in_parts import ids_of_workflow, in_parts, is_full
 from tenuto.engine.schedules.meter import ScheduleMeter
 from tenuto.engine.shared import Shared
 from tenuto.engine.turns.draft import Draft
@@ -105,35 +106,45 @@ class Passes:
         await self._close_ended()
         await self._look_at_saved()
         now = self._clock.now()
-        most = self._settings.bounds.schedules
+        bounds = self._settings.bounds
+        most, most_bytes = bounds.schedules, bounds.schedule_pass_bytes
         behind, self._behind = self._behind, None
-        due = await self._store.schedules.due(now, most, behind=behind)
+        due = await self._store.schedules.due(now, most, most_bytes=most_bytes, behind=behind)
+        is_cut = len(due) >= most or is_full(due, most_bytes)
+        last = due[-1] if is_cut else None
         hinted, self._hinted = self._hinted, set()
         left, self._left = self._left, set()
         try:
-            others = await self._store.schedules.those((hinted | left) - {row.key for row in due})
-            if others:
+            others = (hinted | left) - {row.key for row in due}
+            await self._advance(due, hinted, now)
+            del due  # before further ones are read
+            async for page in in_parts(self._store.schedules, others, bounds):
                 # A change of a calendar moves what is due; these are read whenever they are due.
                 await self._calendars.look()
-            for first in range(0, len(rows := [*due, *others]), most):
-                page = rows[first : first + most]
-                lost, slow = await self._firing.advance(page, now)
-                # Who fired them may have looked before the end that this process has seen.
-                self._hinted |= hinted & (lost | slow)
-                # Not more than are read at once: of others the time ends for which they are held.
-                self._left |= set(islice(slow, most - len(self._left)))
-                await self.trim([row for row in page if row.key not in lost | slow])
+                await self._advance(page, hinted, now)
         except BaseException:
             self._hinted |= hinted
             self._left |= left
             raise
-        if self._left and len(due) >= most and not self._store.is_shared:
+        if self._left and last is not None and not self._store.is_shared:
             # A store that processes share leaves them out: they are held.
-            self._behind = due[-1]
-        if self._left or behind is not None or len(due) >= most:
+            self._behind = last
+        if self._left or behind is not None or is_cut:
             return 0.0
         seconds = await self._until_next()
         return min(seconds, _HELD_ELSEWHERE) if self._hinted else seconds
+
+    async def _advance(
+        self, rows: Sequence[ScheduleRow], hinted: set[ScheduleKey], now: datetime
+    ) -> None:
+        if not rows:
+            return
+        lost, slow = await self._firing.advance(rows, now)
+        # Who fired them may have looked before the end that this process has seen.
+        self._hinted |= hinted & (lost | slow)
+        # Not more than are read at once: of others the time ends for which they are held.
+        self._left |= set(islice(slow, self._settings.bounds.schedules - len(self._left)))
+        await self.trim([row for row in rows if row.key not in lost | slow])
 
     async def _until_next(self) -> float:
         next_due = await self._store.schedules.next_due()
@@ -164,15 +175,10 @@ class Passes:
         """Look at schedules in error whose workflows were saved."""
         while self._saved:
             tenant, workflow_id = min(self._saved)
-            after = ""
-            while True:
-                page = await self._store.schedules.page(
-                    tenant, workflow_id=workflow_id, status="error", after=after, limit=_PAGE
-                )
-                self._hinted |= {row.key for row in page}
-                if len(page) < _PAGE:
-                    break
-                after = page[-1].id
+            async for ids in ids_of_workflow(
+                self._store.schedules, tenant, workflow_id, status="error"
+            ):
+                self._hinted |= {ScheduleKey(tenant, id) for id in ids}
             self._saved.discard((tenant, workflow_id))
 
     async def trim(self, rows: Sequence[ScheduleRow]) -> None:

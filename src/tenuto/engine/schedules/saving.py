@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
 from tenuto.engine.definitions.calendars import Calendars
+from tenuto.engine.document_bytes import DocumentBytes
 from tenuto.engine.schedules.checks import Checks
 from tenuto.engine.schedules.kept_back import kept_back
 from tenuto.engine.schedules.lookup import MOST_TRIES, Lookup, busy, refuse_unless
@@ -44,6 +46,7 @@ class Saving:
         checks: Checks,
         targets: Targets,
         lookup: Lookup,
+        documents: DocumentBytes,
         hint: Callable[[], None],
     ) -> None:
         """`hint`: there may be something to do."""
@@ -54,6 +57,7 @@ class Saving:
         self._checks = checks
         self._targets = targets
         self._lookup = lookup
+        self._documents = documents
         self._hint = hint
 
     async def is_saved(self, tenant: str, document: JSON) -> bool:
@@ -123,7 +127,9 @@ class Saving:
                     return Saved(row, warnings)
                 row = await self._answered(await self._lookup.advanced(row), schedule)
             saved = await self._saved_row(tenant, schedule, content, row, by)
-            if await self._store.schedules.save(saved):
+            more = len(content) - (0 if row is None else len(row.content))
+            save = partial(self._store.schedules.save, saved)
+            if await self._documents.keep("schedule_bytes", tenant, more, save):
                 self._hint()
                 return Saved(saved, warnings)
         raise busy(schedule.id)

@@ -51,6 +51,7 @@ class Schedules:
             checks=checks,
             targets=targets,
             lookup=lookup,
+            documents=usage.documents,
             hint=passes.hint,
         )
         changes = Changes(
@@ -58,6 +59,7 @@ class Schedules:
             calendars=calendars,
             firing=firing,
             lookup=lookup,
+            documents=usage.documents,
             hint=passes.hint,
             trim=passes.trim,
         )

@@ -168,6 +168,11 @@ FROM tenuto.bulk_operations
 WHERE tenant = :tenant AND (created_at, id) < (:below_created::bigint, :below_id::text)
 ORDER BY tenant DESC, created_at DESC, id DESC LIMIT :limit;
 
+-- name: bytes_of_bulks
+-- The bytes of the requests of a tenant's bulk operations.
+SELECT coalesce(CAST(sum(length(content)) AS bigint), 0) FROM tenuto.bulk_operations
+WHERE tenant = :tenant;
+
 -- name: save_bulk
 -- The progress of one, by the process that holds it.
 UPDATE tenuto.bulk_operations SET progress = :progress, is_open = :is_open, held_until = :until
@@ -507,6 +512,14 @@ WHERE
     AND (:calendar_id::text IS NULL OR calendar_id = :calendar_id)
 ORDER BY tenant, workflow_id, id LIMIT :limit;
 
+-- name: schedule_ids_of_workflow
+-- The ids of the schedules that start a workflow.
+SELECT id FROM tenuto.schedules
+WHERE
+    tenant = :tenant AND workflow_id = :workflow_id AND id > :after
+    AND (:status::text IS NULL OR status = :status)
+ORDER BY tenant, workflow_id, id LIMIT :limit;
+
 -- name: schedules_of_calendar
 -- The schedules that name a calendar.
 SELECT {schedule_columns} FROM tenuto.schedules
@@ -528,6 +541,11 @@ DELETE FROM tenuto.schedule_ticks WHERE tenant = :tenant AND schedule_id = :id;
 SELECT count(*) FROM (
     SELECT 1 FROM tenuto.schedules WHERE tenant = :tenant LIMIT :most
 ) AS stored;
+
+-- name: bytes_of_schedules
+-- The bytes of the documents of a tenant's schedules.
+SELECT coalesce(CAST(sum(length(content)) AS bigint), 0) FROM tenuto.schedules
+WHERE tenant = :tenant;
 
 -- name: next_due_schedule
 -- When one has something to do next.
@@ -682,6 +700,11 @@ SELECT id FROM tenuto.data_queries WHERE tenant = :tenant ORDER BY tenant, id LI
 SELECT count(*) FROM (
     SELECT 1 FROM tenuto.data_queries WHERE tenant = :tenant LIMIT :most
 ) AS stored;
+
+-- name: bytes_of_data_queries
+-- The bytes of the documents of a tenant's data queries.
+SELECT coalesce(CAST(sum(length(document)) AS bigint), 0) FROM tenuto.data_queries
+WHERE tenant = :tenant;
 
 -- name: remove_data_query
 -- Delete a data query.

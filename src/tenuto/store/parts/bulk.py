@@ -70,6 +70,12 @@ class Bulk(ColdPart):
         which = {"tenant": tenant, "below_created": created, "below_id": id, "limit": limit}
         return await self._found(BulkRow, "bulks", which)
 
+    @for_tenants
+    async def stored_bytes(self, tenant: str) -> int:
+        """How many bytes the requests of a tenant's operations have."""
+        [(size,)] = await self._port.rows("bytes_of_bulks", {"tenant": tenant})
+        return int(size)
+
     @writes
     async def claim(self, now: datetime, until: datetime, limit: int) -> list[BulkRow]:
         """Claim open operations whose claims have expired at `now`; the new claims last `until`.

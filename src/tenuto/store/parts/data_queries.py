@@ -84,6 +84,12 @@ class DataQueries(ColdPart):
         [(count,)] = await self._port.rows("count_data_queries", {"tenant": tenant, "most": most})
         return int(count)
 
+    @for_tenants
+    async def stored_bytes(self, tenant: str) -> int:
+        """How many bytes the documents of a tenant's data queries have."""
+        [(size,)] = await self._port.rows("bytes_of_data_queries", {"tenant": tenant})
+        return int(size)
+
     @writes
     async def remove(self, tenant: str, id: str) -> bool:
         """Delete a data query; returns whether it existed."""

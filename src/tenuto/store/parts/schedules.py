@@ -27,6 +27,8 @@ TickMark: TypeAlias = Literal["", "manual", "backfill"]
 
 CLAIM = timedelta(seconds=3)
 """A schedule that is due is for one process for so long, or until that has fired it."""
+MOST_BYTES = 8_000_000
+"""Schedules that are read at once end with the one that reaches this size."""
 MOST_CLOSED = 1_000
 """The most ticks of a schedule that are kept once nothing is running for them."""
 MOST_TICKS = 20_000
@@ -213,6 +215,28 @@ class Schedules(ColdPart):
         [(count,)] = await self._port.rows("count_schedules", {"tenant": tenant, "most": most})
         return int(count)
 
+    @for_tenants
+    async def ids_of_workflow(
+        self,
+        tenant: str,
+        workflow_id: str,
+        *,
+        after: str,
+        limit: int,
+        status: ScheduleStatus | None = None,
+    ) -> list[str]:
+        """The ids after `after` of the schedules that start a workflow, in order."""
+        which = {"tenant": tenant, "after": after, "limit": limit, "status": status}
+        which |= {"workflow_id": workflow_id}
+        found = await looked_for(self._port.rows("schedule_ids_of_workflow", which), nothing=[])
+        return [str(id) for (id,) in found]
+
+    @for_tenants
+    async def stored_bytes(self, tenant: str) -> int:
+        """How many bytes the documents of a tenant's schedules have."""
+        [(size,)] = await self._port.rows("bytes_of_schedules", {"tenant": tenant})
+        return int(size)
+
     # -- by processes
 
     @claims
@@ -222,11 +246,13 @@ class Schedules(ColdPart):
         limit: int,
         claim: timedelta = CLAIM,
         *,
+        most_bytes: int = MOST_BYTES,
         behind: ScheduleRow | None = None,
     ) -> list[ScheduleRow]:
         """Schedules that have something to do at `now`, the longest due first.
 
-        `behind`: only those that come after this one.
+        They end with the one whose document, with those before, has `most_bytes`. `behind`: only
+        those that come after this one.
 
         A store that processes share gives each of them to one process for the time of `claim`, or
         until that has fired or changed it. That divides the work; versions decide who fires.
@@ -235,6 +261,7 @@ class Schedules(ColdPart):
             "now": epoch_ms(now),
             "limit": limit,
             "claim": claim // _MILLISECOND,
+            "most_bytes": most_bytes,
             "after": -1,
             "tenant": "",
             "id": "",
@@ -250,11 +277,17 @@ class Schedules(ColdPart):
         found = await self._port.rows("next_due_schedule", {})
         return from_epoch_ms(found[0][0]) if found else None
 
-    async def those(self, keys: Collection[ScheduleKey]) -> list[ScheduleRow]:
-        """Some schedules; those that do not exist are left out."""
+    async def those(
+        self, keys: Collection[ScheduleKey], most_bytes: int = MOST_BYTES
+    ) -> list[ScheduleRow]:
+        """Some schedules, ordered by key; those that do not exist are left out.
+
+        They end with the one whose document, with those before, has `most_bytes`.
+        """
         if not keys:
             return []
-        return await self._found(ScheduleRow, "those_schedules", {"keys": _json(sorted(keys))})
+        which = {"keys": _json(sorted(keys)), "most_bytes": most_bytes}
+        return await self._found(ScheduleRow, "those_schedules", which)
 
     @writes
     async def fire(self, fires: Sequence[Fire]) -> set[ScheduleKey]:

@@ -3707,14 +3707,29 @@ GROUP BY 1, 2, 3, 4;
 ------------------------------------------------------------------------------------------ schedules
 
 -- name: due_schedules
--- Claim schedules that have something to do and that no process holds, by the clock of the server.
-WITH free AS MATERIALIZED (
-    SELECT tenant, id FROM tenuto.schedules
+-- Claim schedules that have something to do and that no process holds, by the clock of the server,
+-- up to the one that reaches so many bytes.
+WITH due AS MATERIALIZED (
+    SELECT tenant, id, next_at, octet_length(content) AS size FROM tenuto.schedules
     WHERE
         next_at <= :now::bigint AND held_until <= tenuto.clock_ms()
         AND (next_at, tenant, id) > (:after::bigint, :tenant, :id)
     ORDER BY next_at LIMIT :limit::bigint
     FOR UPDATE SKIP LOCKED
+),
+
+free AS MATERIALIZED (
+    SELECT sized.tenant, sized.id
+    FROM (
+        SELECT
+            due.tenant, due.id,
+            sum(due.size) OVER (
+                ORDER BY due.next_at, due.tenant, due.id
+                ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+            ) AS before
+        FROM due
+    ) AS sized
+    WHERE coalesce(sized.before, 0) < :most_bytes::bigint
 )
 
 UPDATE tenuto.schedules AS taken SET held_until = tenuto.clock_ms() + :claim::bigint
@@ -3727,11 +3742,24 @@ RETURNING
     taken.changed_by;
 
 -- name: those_schedules
--- Some schedules.
+-- Some schedules, in their order, up to the one that reaches so many bytes.
 SELECT {schedule_columns} FROM tenuto.schedules
 WHERE (tenant, id) IN (
-    SELECT key ->> 0, key ->> 1 FROM json_array_elements(:keys::text::json) AS key
-);
+    SELECT sized.tenant, sized.id
+    FROM (
+        SELECT
+            tenant, id,
+            sum(octet_length(content)) OVER (
+                ORDER BY tenant, id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+            ) AS before
+        FROM tenuto.schedules
+        WHERE (tenant, id) IN (
+            SELECT key ->> 0, key ->> 1 FROM json_array_elements(:keys::text::json) AS key
+        )
+    ) AS sized
+    WHERE coalesce(sized.before, 0) < :most_bytes::bigint
+)
+ORDER BY tenant, id;
 
 -- name: fire_schedules
 -- Advance schedules that have the version before; which they are. They are locked in their order:

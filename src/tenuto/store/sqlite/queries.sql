@@ -2231,17 +2231,45 @@ GROUP BY 1, 2, 3;
 ------------------------------------------------------------------------------------------ schedules
 
 -- name: due_schedules
--- Those that have something to do: there is one process, for which nothing has to be claimed.
+-- Those that have something to do, up to the one that reaches so many bytes: there is one process,
+-- for which nothing has to be claimed.
 SELECT {schedule_columns} FROM schedules
-WHERE
-    next_at <= :now AND :claim > 0
-    AND (next_at, tenant, id) > (:after, :tenant, :id)
-ORDER BY next_at, tenant, id LIMIT :limit;
+WHERE (tenant, id) IN (
+    SELECT tenant, id FROM (
+        SELECT
+            tenant, id,
+            sum(size) OVER (
+                ORDER BY next_at, tenant, id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+            ) AS before
+        FROM (
+            SELECT tenant, id, next_at, length(content) AS size FROM schedules
+            WHERE
+                next_at <= :now AND :claim > 0
+                AND (next_at, tenant, id) > (:after, :tenant, :id)
+            ORDER BY next_at, tenant, id LIMIT :limit
+        )
+    )
+    WHERE coalesce(before, 0) < :most_bytes
+);
 
 -- name: those_schedules
--- Some schedules.
+-- Some schedules, in their order, up to the one that reaches so many bytes.
 SELECT {schedule_columns} FROM schedules
-WHERE (tenant, id) IN (SELECT value ->> 0, value ->> 1 FROM json_each(:keys));
+WHERE (tenant, id) IN (
+    SELECT tenant, id FROM (
+        SELECT
+            tenant, id,
+            sum(size) OVER (
+                ORDER BY tenant, id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+            ) AS before
+        FROM (
+            SELECT tenant, id, length(content) AS size FROM schedules
+            WHERE (tenant, id) IN (SELECT value ->> 0, value ->> 1 FROM json_each(:keys))
+        )
+    )
+    WHERE coalesce(before, 0) < :most_bytes
+)
+ORDER BY tenant, id;
 
 -- name: move_schedules
 -- Let the schedules of some calendars find their next ticks again.

@@ -8,6 +8,7 @@ import logging
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
+from functools import partial
 
 import msgspec
 from msgspec.structs import replace
@@ -87,7 +88,7 @@ class BulkRunner:
     async def ask(self, tenant: str, asked: BulkAsked, key: str | None) -> BulkRow:
         """Accept an operation; when this returns it is durable. The same key finds the first.
 
-        Conflict where the key was used for something else.
+        Conflict where the key was used for something else. QuotaExceeded.
         """
         engine = self._engine
         row = BulkRow(
@@ -97,7 +98,11 @@ class BulkRunner:
             progress=msgspec.json.encode(Progress()),
             created_at=engine.clock.now(),
         )
-        there = await engine.store.bulk.put(row)
+        there = None if key is None else await engine.store.bulk.get(tenant, row.id)
+        if there is None:
+            there = await engine.usage.documents.keep(
+                "bulk_bytes", tenant, len(row.content), partial(engine.store.bulk.put, row)
+            )
         # Another principal may repeat it under the same key.
         read = read_row(there)
         if read is None or replace(read[0], by=asked.by, stopped_by=None) != asked:
