@@ -29,7 +29,7 @@ class Died(Exception):
     """The process ended before it answered: nobody knows what became of it."""
 
 
-AWAY = frozenset({"StoreUnavailable", "ProcessStops"})
+UNAVAILABLE = frozenset({"StoreUnavailable", "ProcessStops"})
 """The kinds of a refusal by a process that stops, or whose store is away."""
 
 
@@ -202,7 +202,7 @@ class Crew:
                 except Died:
                     continue
                 except Refused as refusal:
-                    if refusal.kind not in AWAY:
+                    if refusal.kind not in UNAVAILABLE:
                         raise
                     await asyncio.sleep(0.05)
 

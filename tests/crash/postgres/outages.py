@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from tests.crash.postgres.aftermath import judged
 from tests.crash.postgres.clients import Clients
-from tests.crash.postgres.crew import AWAY, Crew, Member, Refused, crew
+from tests.crash.postgres.crew import UNAVAILABLE, Crew, Member, Refused, crew
 from tests.crash.postgres.worker import Orders
 from tests.kit.checker.record import Fields
 from tests.kit.postgres_database import connected
@@ -187,7 +187,7 @@ class _Strangers:
         try:
             made = await member.ask("start", workflow="load", input=given, key=key)
         except Refused as refusal:
-            if refusal.kind not in AWAY:
+            if refusal.kind not in UNAVAILABLE:
                 raise
             self.codes[refusal.code] += 1
             return refusal.code

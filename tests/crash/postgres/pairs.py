@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import combinations_with_replacement
 
-from tests.crash.postgres.crew import AWAY, Crew, Died, Member, Refused, soon
+from tests.crash.postgres.crew import UNAVAILABLE, Crew, Died, Member, Refused, soon
 from tests.kit.checker.record import Fields
 from tests.kit.patience import patience, until
 
@@ -174,7 +174,7 @@ class Duels:
             answer = await member.ask(op, **what)
         except (Died, Refused) as error:
             is_known = isinstance(error, Refused) and error.kind == "Conflict"
-            if isinstance(error, Refused) and error.kind not in {"Conflict", *AWAY}:
+            if isinstance(error, Refused) and error.kind not in {"Conflict", *UNAVAILABLE}:
                 raise
             if op == "rerun":
                 told = {}
