@@ -464,7 +464,10 @@ class Draft(Struct, eq=False):
         if self.owed is None:
             held = self.held
             self.owed = Obligations(
-                self.instance_id, held.tenant, held.inbox, is_sealed=held.is_sealed
+                instance_id=self.instance_id,
+                tenant=held.tenant,
+                inbox=held.inbox,
+                is_sealed=held.is_sealed,
             )
         return self.owed
 
@@ -525,7 +528,7 @@ class Draft(Struct, eq=False):
         facts = SlotFacts(
             self.held.tenant, self.state, self.policies.slots, self._asked_at_of(order)
         )
-        slot = slot_row(order, facts)
+        slot = slot_row(order, facts, self.reserved if order.is_taken else None)
         owed = self._obligations
         is_mine = self.held.owner_elsewhere is None and not slot.is_held_up
         if order.is_taken:

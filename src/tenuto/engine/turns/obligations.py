@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
 from tenuto.engine.turns.held import Place
@@ -35,39 +36,40 @@ from tenuto.store.parts.waits import WaitKey, WaitRow
 _encode = msgspec.json.Encoder().encode
 
 
-class Obligations:
-    """Timers, waits, deliveries, mail and dead letters; what a turn sets and clears cancels out."""
+class Obligations(Struct, kw_only=True):
+    """Timers, waits, deliveries, mail and dead letters; what a turn sets and clears cancels out.
 
-    def __init__(
-        self, instance_id: str, tenant: str, inbox: str, *, is_sealed: bool = False
-    ) -> None:
-        """`inbox`: the inbox of its events. `is_sealed`: whether its values are encrypted."""
-        self._is_sealed = is_sealed
-        self._instance_id = instance_id
-        self._tenant = tenant
-        self._inbox = inbox
-        self.timers: dict[TimerKey, TimerRow | None] = {}
-        """None: the timer's row, if there is one, is deleted."""
-        self.opened: dict[tuple[str, str], dict[str, WaitRow]] = {}
-        """By node and iteration, and then by arm."""
-        self.closed: set[WaitKey] = set()
-        self.deliveries: list[Delivery] = []
-        self.mail_taken: list[str] = []
-        self.mail_sent: list[Mail] = []
-        self.dead_letters: list[DeadLetterRow] = []
-        self.dead_letters_dropped: list[tuple[str, str]] = []
-        self.jobs: list[JobRow] = []
-        self.jobs_withdrawn: list[JobKey] = []
-        self.jobs_cancelled: list[JobKey] = []
-        self.leases: list[Lease] = []
-        self.events: list[Event] = []
-        self.slots: dict[SlotKey, SlotRow | None] = {}
-        """None: it is given back."""
-        self.slots_taken: dict[SlotKey, SlotRow] = {}
+    A struct, whose empty collections cost next to nothing: most of them stay empty.
+    """
+
+    instance_id: str
+    tenant: str
+    inbox: str
+    """The inbox of its events."""
+    is_sealed: bool = False
+    """Whether its values are encrypted."""
+    timers: dict[TimerKey, TimerRow | None] = {}
+    """None: the timer's row, if there is one, is deleted."""
+    opened: dict[tuple[str, str], dict[str, WaitRow]] = {}
+    """By node and iteration, and then by arm."""
+    closed: set[WaitKey] = set()
+    deliveries: list[Delivery] = []
+    mail_taken: list[str] = []
+    mail_sent: list[Mail] = []
+    dead_letters: list[DeadLetterRow] = []
+    dead_letters_dropped: list[tuple[str, str]] = []
+    jobs: list[JobRow] = []
+    jobs_withdrawn: list[JobKey] = []
+    jobs_cancelled: list[JobKey] = []
+    leases: list[Lease] = []
+    events: list[Event] = []
+    slots: dict[SlotKey, SlotRow | None] = {}
+    """None: it is given back."""
+    slots_taken: dict[SlotKey, SlotRow] = {}
 
     def set_timer(self, timer: SetTimer) -> None:
         self.timers[timer.key] = TimerRow(
-            instance_id=self._instance_id, key=timer.key, due=timer.due
+            instance_id=self.instance_id, key=timer.key, due=timer.due
         )
 
     def ask_slot(self, slot: SlotRow) -> None:
@@ -83,7 +85,7 @@ class Obligations:
         self.ask_slot(slot)
 
     def release_slot(self, order: ReleaseSlot) -> None:
-        self.slots[SlotKey(self._instance_id, order.node, order.iteration)] = None
+        self.slots[SlotKey(self.instance_id, order.node, order.iteration)] = None
 
     def clear_timer(self, key: TimerKey) -> None:
         self.timers[key] = None
@@ -94,7 +96,7 @@ class Obligations:
 
     def open_wait(self, wait: OpenWait, at: datetime) -> None:
         self.opened.setdefault((wait.node, wait.iteration), {})[wait.arm] = WaitRow(
-            instance_id=self._instance_id,
+            instance_id=self.instance_id,
             node=wait.node,
             iteration=wait.iteration,
             attempt=wait.attempt,
@@ -107,7 +109,7 @@ class Obligations:
             since=wait.since,
             opened_at=at,
             correlation_id=wait.correlation_id,
-            tenant=self._inbox,
+            tenant=self.inbox,
             looked_back=not wait.looks_back,
             arm=wait.arm,
             position=wait.position,
@@ -115,7 +117,7 @@ class Obligations:
 
     def close_wait(self, wait: CloseWait) -> None:
         if self.opened.pop((wait.node, wait.iteration), None) is None:
-            self.closed.add(WaitKey(self._instance_id, wait.node, wait.iteration))
+            self.closed.add(WaitKey(self.instance_id, wait.node, wait.iteration))
         if wait.event_id is not None:
             outcome: DeliveryOutcome = "resumed" if wait.node else "cancelled"
             self._deliver(wait.event_id, (wait.node, wait.iteration, wait.arm), outcome)
@@ -148,9 +150,9 @@ class Obligations:
         tenant: str | None = None,
     ) -> None:
         node, iteration, arm = place
-        to = (self._instance_id, node, iteration)
+        to = (self.instance_id, node, iteration)
         self.deliveries.append(
-            Delivery(event_id, *to, outcome, arm=arm, reason=reason, tenant=tenant or self._inbox)
+            Delivery(event_id, *to, outcome, arm=arm, reason=reason, tenant=tenant or self.inbox)
         )
 
     def send(self, message: SendMail) -> None:
@@ -160,7 +162,7 @@ class Obligations:
                 instance_id=message.to,
                 input=_encode(message.input),
                 created_at=message.at,
-                is_sealed=self._is_sealed,
+                is_sealed=self.is_sealed,
             )
         )
 
@@ -169,10 +171,10 @@ class Obligations:
     ) -> None:
         self.jobs.append(
             JobRow(
-                key=JobKey(self._instance_id, order.node, order.iteration, order.attempt),
+                key=JobKey(self.instance_id, order.node, order.iteration, order.attempt),
                 task_id=order.task_id,
                 offered_at=at,
-                tenant=self._tenant,
+                tenant=self.tenant,
                 timeout=order.timeout,
                 heartbeat_timeout=order.heartbeat_timeout,
                 is_limited=is_limited,
@@ -181,18 +183,18 @@ class Obligations:
 
     def cancel_attempt(self, order: StopAttempt) -> None:
         """Cancel an attempt that other processes have, or were to be offered."""
-        key = JobKey(self._instance_id, order.node, order.iteration, order.attempt)
+        key = JobKey(self.instance_id, order.node, order.iteration, order.attempt)
         self.jobs_cancelled.append(key)
         self.jobs = [
             replace(job, is_cancelled=True) if job.key == key else job for job in self.jobs
         ]
 
     def withdraw(self, places: Iterable[Place]) -> None:
-        self.jobs_withdrawn += [JobKey(self._instance_id, *place) for place in places]
+        self.jobs_withdrawn += [JobKey(self.instance_id, *place) for place in places]
 
     def under(self, place: Place, token: int) -> None:
         """Make the write conditional on the lease."""
-        self.leases.append(Lease(JobKey(self._instance_id, *place), token))
+        self.leases.append(Lease(JobKey(self.instance_id, *place), token))
 
     def drop_dead_letters(self, order: DropDeadLetters) -> None:
         """Also those of this turn: the store takes away only what it had before."""
@@ -205,11 +207,11 @@ class Obligations:
         ]
 
     def keep_dead_letter(self, dead: KeepDeadLetter, seq: int, at: datetime) -> None:
-        place = f"{self._instance_id}:{dead.node}:{dead.iteration}:{dead.attempt}"
+        place = f"{self.instance_id}:{dead.node}:{dead.iteration}:{dead.attempt}"
         self.dead_letters.append(
             DeadLetterRow(
                 id=f"{place}:{dead.kind}:{seq}",
-                instance_id=self._instance_id,
+                instance_id=self.instance_id,
                 kind=dead.kind,
                 node=dead.node,
                 iteration=dead.iteration,
@@ -219,6 +221,6 @@ class Obligations:
                 error=_encode(dead.error) if dead.error else None,
                 output=_encode(dead.output),
                 at=at,
-                tenant=self._tenant,
+                tenant=self.tenant,
             )
         )

@@ -51,13 +51,12 @@ class Counted(NamedTuple):
 
 def counted_at_start(tenant: str, started: Started, request: SlotRequest) -> Counted:
     """The limits that an instance counts for that is about to start."""
-    own = None if request.key is None else own_key(tenant, started.definition_id, request.key)
-    keys = _keys(tenant, started.definition_id, request, own, is_child=started.parent is not None)
-    return Counted(keys, own, request.limit)
+    is_child = started.parent is not None
+    return _counted(tenant, started.definition_id, request, is_child=is_child)
 
 
-def slot_row(asked: AskSlot, facts: SlotFacts) -> SlotRow:
-    """The row of a request."""
+def slot_row(asked: AskSlot, facts: SlotFacts, counted: Counted | None = None) -> SlotRow:
+    """The row of a request; `counted`: what it counts for, where that is known already."""
     state = facts.state
     request = asked.request
     at = epoch_ms(facts.asked_at)
@@ -77,15 +76,16 @@ def slot_row(asked: AskSlot, facts: SlotFacts) -> SlotRow:
             asked_at=facts.asked_at,
         )
     definition_id = state.definition_id
-    own = None if request.key is None else own_key(facts.tenant, definition_id, request.key)
-    is_child = state.parent is not None
+    if counted is None:
+        is_child = state.parent is not None
+        counted = _counted(facts.tenant, definition_id, request, is_child=is_child)
     return SlotRow(
         instance_id=state.id,
         tenant=facts.tenant,
         definition_id=state.definition_id,
-        keys=_keys(facts.tenant, definition_id, request, own, is_child=is_child),
-        own_key=own,
-        own_limit=request.limit,
+        keys=counted.keys,
+        own_key=counted.own_key,
+        own_limit=counted.own_limit,
         on_full=request.on_full,
         number=asked.number,
         rank_class=WOKEN if asked.is_woken else USUAL,
@@ -122,17 +122,16 @@ def _pace(facts: SlotFacts, request: SlotRequest) -> str | None:
     return msgspec.json.encode(Pace(debounce=debounce, rate=rate)).decode()
 
 
-def _keys(
-    tenant: str, definition_id: str, request: SlotRequest, own: str | None, *, is_child: bool
-) -> tuple[str, ...]:
+def _counted(tenant: str, definition_id: str, request: SlotRequest, *, is_child: bool) -> Counted:
     """The limits that it counts for: a child only for those of its workflow."""
+    own = None if request.key is None else own_key(tenant, definition_id, request.key)
     keys = [] if own is None else [own]
     keys.append(type_key(tenant, definition_id))
     if not is_child:
         if request.user:
             keys.append(user_key(tenant, request.user))
         keys += [tenant_key(tenant), GLOBAL]
-    return tuple(keys)
+    return Counted(tuple(keys), own, request.limit)
 
 
 def _rank(facts: SlotFacts, at: int, priority: int) -> int:
