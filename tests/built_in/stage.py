@@ -83,6 +83,7 @@ class Stand:
     """An executor whose work is a function."""
 
     queues = False
+    calls_of_tenant = None
 
     def __init__(self, work: Work) -> None:
         self._work = work

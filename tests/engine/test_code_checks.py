@@ -25,6 +25,7 @@ class Checker:
     """Finds fault with code that is `bad`; each check takes so long by the clock."""
 
     queues = False
+    calls_of_tenant = None
 
     def __init__(self, clock: HandClock | None = None, seconds: float = 0.0) -> None:
         self.clock = clock

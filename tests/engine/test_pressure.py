@@ -160,7 +160,7 @@ def test_inputs_that_come_after_little_work_do_not_wait_long() -> None:
 
     async def story() -> None:
         turns, intake = TurnMeter(), Intake()
-        meter = LoadMeter(clock, turns, [intake], lambda: 0.0, lambda: 0)
+        meter = LoadMeter(clock, turns, [intake], lambda: 0.0, lambda: (0, 0))
         turns.instances.add(1)
         for number in range(1_000):
             report = TaskSucceeded(node="a", iteration="", attempt=1, output=None)
@@ -179,11 +179,14 @@ def test_attempts_that_wait_for_the_loop_are_a_backlog_as_inputs_are() -> None:
 
     async def story() -> None:
         turns, queued = TurnMeter(), 4_000
-        meter = LoadMeter(clock, turns, [Intake()], lambda: 0.0, lambda: queued)
+        meter = LoadMeter(clock, turns, [Intake()], lambda: 0.0, lambda: (queued, 1))
         turns.instances.add(1_000)
         assert (await meter.measure(0.5)).intake_ms == 0
         turns.instances.add(1_000)
-        assert (await meter.measure(0.5)).intake_ms == pytest.approx(2_000)
+        measured = await meter.measure(0.5)
+        assert measured.intake_ms == pytest.approx(2_000)
+        # A tenant without any of them waits for one of another: it is not refused for the rest.
+        assert measured.beside_ms == pytest.approx(0.5)
         queued = 0
         turns.instances.add(1_000)
         assert (await meter.measure(0.5)).intake_ms == 0

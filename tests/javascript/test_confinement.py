@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-from tenuto.sandbox.confinement import ALL, FILTER, LIMITS, NO_FILES, NO_NETWORK, OWN_USER
+from tenuto.sandbox.confined_process import start_process
+from tenuto.sandbox.confinement import (
+    ALL,
+    FILTER,
+    LIMITS,
+    NICENESS,
+    NO_FILES,
+    NO_NETWORK,
+    OWN_USER,
+)
 from tenuto.sandbox.messages import LENGTH, Confinement
 from tenuto.tasks.child_process import ChildProcess
 from tests.javascript.stage import Switches, sandbox
@@ -92,3 +102,17 @@ async def test_a_sandbox_says_which_protections_its_processes_got() -> None:
     async with sandbox(**switched_off) as box:
         ready = await box.protections()
         assert set(ready.protections) & {NO_NETWORK, NO_FILES, OWN_USER, FILTER} == set()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="sessions divide the processors on Linux")
+def test_a_process_goes_after_the_service_from_its_first_moment() -> None:
+    """In a session of its own it would have as much of a processor, whatever its priority."""
+    child = start_process(Confinement(parent=os.getpid(), memory=64 << 20))
+    try:
+        # Its first message: it has computed more than for most calls.
+        assert os.read(child.reading, 1)
+        assert os.getpriority(os.PRIO_PROCESS, child.pid) >= NICENESS
+        assert os.getsid(child.pid) == os.getsid(0)
+        assert os.getpgid(child.pid) == child.pid
+    finally:
+        child.kill()

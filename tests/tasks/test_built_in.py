@@ -36,10 +36,15 @@ class Stand:
     """An executor whose work is a function."""
 
     def __init__(
-        self, work: Callable[[Call], Coroutine[Any, Any, JSON]], *, queues: bool = False
+        self,
+        work: Callable[[Call], Coroutine[Any, Any, JSON]],
+        *,
+        queues: bool = False,
+        calls_of_tenant: int | None = None,
     ) -> None:
         self.work = work
         self.queues = queues
+        self.calls_of_tenant = calls_of_tenant
 
     async def run(self, call: Call) -> JSON:
         return await self.work(call)

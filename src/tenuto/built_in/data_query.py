@@ -15,6 +15,7 @@ class DataQueryExecutor:
     """Runs data queries."""
 
     queues = True
+    calls_of_tenant = None
 
     def __init__(self, queries: QueryRunner) -> None:
         self.queries = queries

@@ -29,6 +29,7 @@ class HttpExecutor:
     """Sends the requests of http nodes."""
 
     queues = True
+    calls_of_tenant = None
 
     def __init__(
         self,

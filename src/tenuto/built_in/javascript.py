@@ -62,6 +62,10 @@ class JavaScriptExecutor:
             self._made = self._make()
         return self._made
 
+    @property
+    def calls_of_tenant(self) -> int:
+        return self.sandbox.calls_of_tenant
+
     def figures(self) -> Figures:
         """What its sandbox has done, and what it is doing."""
         return Figures() if self._made is None else self._made.figures()

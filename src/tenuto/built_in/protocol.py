@@ -63,6 +63,14 @@ class Executor(Protocol):
         """Whether a call may wait before it begins; it then calls `call.begin` itself."""
         ...
 
+    @property
+    def calls_of_tenant(self) -> int | None:
+        """So many calls of a tenant are made at once: further ones would only wait for them.
+
+        None: any number, since what they wait for differs.
+        """
+        ...
+
     async def run(self, call: Call) -> JSON:
         """The output; `Failed`. Cancelling the coroutine cancels the work."""
         ...

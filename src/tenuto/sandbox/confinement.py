@@ -60,7 +60,7 @@ _EMPTY = ("/tmp", "/var", "/mnt", "/usr")  # noqa: S108 - covered, not written t
 _SLACK = 48 << 20
 """Bytes of addresses beyond what a call may use, for the interpreter."""
 _CPU_SLACK = 5
-_NICENESS = 10
+NICENESS = 10
 """The service goes first."""
 
 
@@ -114,7 +114,7 @@ def confine(
     os.environ["TZ"] = "UTC"
     time.tzset()
     is_linux = sys.platform == "linux"
-    os.nice(_NICENESS)
+    os.nice(max(NICENESS - os.nice(0), 0))
     _limit()
     protect((NO_NETWORK, NO_FILES), _leave, is_wanted=wanted.namespaces)
     protect((OWN_USER,), _change_user, is_wanted=wanted.own_user)

@@ -64,6 +64,8 @@ _CHECK = Limits(time=timedelta(seconds=2))
 _OVERHEAD = 100_000
 """Bytes of a message beside its result and lines."""
 _MOST_MEMORY = 1 << 30
+_ENOUGH = 4
+"""Calls for each process of a tenant: one that runs, and those that follow at once."""
 
 DEFAULT_LIMITS = Limits()
 _requests = msgspec.json.Decoder(list[FetchRequest]).decode
@@ -91,7 +93,10 @@ class Sandbox:
             filter=call_filter,
             memory=most_memory,
         )
-        self._pool = Pool(self._clock, bounds or PoolBounds(), confinement)
+        bounds = bounds or PoolBounds()
+        self._pool = Pool(self._clock, bounds, confinement)
+        self.calls_of_tenant = _ENOUGH * bounds.of_tenant
+        """With so many calls of a tenant none of its processes is left without one."""
         self._calls = 0
         self._killed = 0
         self._seconds = 0.0

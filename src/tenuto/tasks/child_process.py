@@ -30,7 +30,9 @@ class ChildDied(Exception):
 class ChildProcess:
     """A running interpreter with a pipe in each direction; started and killed, not talked to."""
 
-    def __init__(self, *command: str, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, *command: str, environment: Mapping[str, str] | None = None, is_low: bool = False
+    ) -> None:
         """Start an interpreter with these arguments, and the descriptors of its two pipes.
 
         With `environment` it has that one, and nothing that it prints gets out. On Linux it may ask
@@ -49,9 +51,10 @@ class ChildProcess:
                 pass_fds=(childs_in, childs_out),
                 env=environment,
                 cwd="/" if is_alone else None,
-                # A session of its own: Ctrl-C in the terminal is for the parent, and a kill reaches
-                # whatever the task has started.
-                start_new_session=True,
+                # A session or a group of its own: Ctrl-C in the terminal is for the parent, and a
+                # kill reaches whatever the task has started.
+                start_new_session=not is_low,
+                process_group=0 if is_low else None,
             )
         except OSError as error:
             self.close_pipes()
@@ -115,7 +118,9 @@ class ChildProcess:
 class Child(ChildProcess):
     """A running interpreter that waits for messages; used by one thread at a time."""
 
-    def __init__(self, wake: int, program: str = "tenuto.tasks.child") -> None:
+    def __init__(
+        self, wake: int, program: str = "tenuto.tasks.child", *, is_low: bool = False
+    ) -> None:
         """Start a module; `wake` is a descriptor that is readable when the owner has a request.
 
         On Linux it is killed when the thread ends that has started it.
@@ -125,7 +130,7 @@ class Child(ChildProcess):
         """Whether a frame is half written, so that no other may follow."""
         self._frames = Frames()
         # Without this folder before the libraries (-P): a file in it may have a library's name.
-        super().__init__("-P", "-m", program)
+        super().__init__("-P", "-m", program, is_low=is_low)
 
     def send(self, when_woken: WhenWoken, *parts: bytes) -> None:
         """Send one message, which may be in parts."""

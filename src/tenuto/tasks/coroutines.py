@@ -5,6 +5,10 @@ asyncio task, takes attempts from a queue and awaits them one after the other; a
 suspends costs no turn of the loop. Before a runner begins one, it wakes another runner if more
 attempts wait, so that an attempt that suspends delays no other.
 
+Tenants take turns, so that an attempt does not wait for the many of a wide loop of another tenant.
+Of built-in tasks whose calls wait for a place of their tenant, most wait here: in a coroutine are
+few more than can run.
+
 A runner is reused only if the last attempt left no trace in it. One that was cancelled, or whose
 context variables were changed, ends; the next attempt gets a fresh one.
 """
@@ -13,11 +17,11 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections import deque
 from collections.abc import Callable
 
 from tenuto.ports import Clock
 from tenuto.tasks.attempt import Attempt, Outcome
+from tenuto.tasks.before_loop import BeforeLoop
 from tenuto.tasks.capture import CURRENT
 
 _IN_ONE_GO = 128
@@ -41,7 +45,7 @@ class Coroutines:
         self._begin = begin
         self._settle = settle
         self._limit = output_limit
-        self._queue: deque[Attempt] = deque()
+        self._queue = BeforeLoop()
         self._idle: list[asyncio.Future[None]] = []
         self._runners: set[asyncio.Task[None]] = set()
         self._abandoned: set[asyncio.Task[None]] = set()
@@ -56,13 +60,16 @@ class Coroutines:
         return len(self._abandoned)
 
     @property
-    def waiting(self) -> int:
-        """How many attempts wait for their turn in the event loop."""
-        return len(self._queue)
+    def waiting(self) -> tuple[int, int]:
+        """How many attempts wait for their turn in the event loop.
+
+        And how many of them come before the next one of a tenant that has no other.
+        """
+        return len(self._queue), self._queue.tenants
 
     def add(self, attempt: Attempt) -> None:
-        self._queue.append(attempt)
-        if not self._is_waking:
+        self._queue.add(attempt)
+        if self._queue and not self._is_waking:
             self._wake()
 
     def stop(self, attempt: Attempt, grace: float) -> None:  # noqa: ARG002 - the core counts the grace
@@ -132,8 +139,9 @@ class Coroutines:
         for _ in range(_IN_ONE_GO):
             if not queue:
                 break
-            attempt = queue.popleft()
+            attempt = queue.take()
             if attempt.is_asked_to_stop or attempt.is_settled:
+                queue.left(attempt)
                 continue
             if queue and not self._is_waking:
                 self._wake()
@@ -159,6 +167,8 @@ class Coroutines:
                 outcome = attempt.failed(error)
             else:
                 outcome = attempt.succeeded(value, self._limit)
+            finally:
+                queue.left(attempt)
             if token is not None:
                 CURRENT.reset(token)
             self._settle(attempt, outcome)

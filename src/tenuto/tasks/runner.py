@@ -129,8 +129,11 @@ class Runner:
         return len(self._attempts)
 
     @property
-    def before_loop(self) -> int:
-        """Asynchronous attempts that have not begun, since the event loop is busy with others."""
+    def before_loop(self) -> tuple[int, int]:
+        """Asynchronous attempts that have not begun, since the event loop is busy with others.
+
+        And how many of them come before one of a tenant that has no other.
+        """
         return self._coroutines.waiting
 
     @property

@@ -39,6 +39,7 @@ class BuiltInMocks:
     """An executor of all built-in tasks; a stub stands for all iterations of its step."""
 
     queues = False
+    calls_of_tenant = None
 
     def __init__(self, watcher: Watcher) -> None:
         self._watcher = watcher

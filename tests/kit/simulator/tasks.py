@@ -23,6 +23,7 @@ class ScriptedTasks:
     """The tasks of one process; what they do depends on the instance, the node and the try."""
 
     queues = False
+    calls_of_tenant = None
 
     def __init__(
         self, clock: VirtualClock, ledgers: Ledgers, behaviours_of: Callable[[str], Behaviours]

@@ -24,11 +24,12 @@ class Load:
         *,
         process_id: Callable[[], str],
         admit: Callable[[], None],
-        attempts: Callable[[], int],
+        attempts: Callable[[], tuple[int, int]],
     ) -> None:
         """`admit` is called when instances that wait may have room.
 
-        `attempts`: how many wait for the event loop alone.
+        `attempts`: how many wait for the event loop alone, and how many of them come before one of
+        a tenant that has no other.
         """
         self._shared = shared
         self._attempts = attempts

@@ -35,11 +35,12 @@ class LoadMeter:
         turns: TurnMeter,
         intakes: Sequence[Intake],
         memory: Callable[[], float],
-        attempts: Callable[[], int],
+        attempts: Callable[[], tuple[int, int]],
     ) -> None:
         """`memory`: how much the process uses of what it may have, in percent.
 
-        `attempts`: how many wait for the event loop alone.
+        `attempts`: how many wait for the event loop alone, and how many of them come before one of
+        a tenant that has no other.
         """
         self._clock = clock
         self._turns = turns
@@ -76,9 +77,9 @@ class LoadMeter:
         pace = handled / max(self._clock.ticks() - began, seconds)
         # Between two turns of an instance is an attempt: where the loop has no time for those, the
         # backlog is there, and not before the lanes.
-        attempts = self._attempts()
+        attempts, attempts_beside = self._attempts()
         waiting = sum(each.before_next for each in self._intakes) + attempts
-        beside = sum(each.before_another for each in self._intakes) + attempts
+        beside = sum(each.before_another for each in self._intakes) + attempts_beside
         # The pace is known only where inputs waited throughout: before that there was little to do.
         # Without a turn it is not known; what holds it up shows in commits and in the loop.
         intake = 1_000 * min(waiting, self._left) / pace if pace else 0.0

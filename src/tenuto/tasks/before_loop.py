@@ -1,0 +1,97 @@
+"""Which of the attempts that wait for the event loop is next: tenants take turns.
+
+An attempt that suspends costs a round of the loop before the next one begins. In the order in which
+they came, an attempt would wait for a round for each of a wide loop of another tenant.
+
+Calls of some built-in tasks wait for a place of their tenant (`calls_of_tenant`). Each would be a
+coroutine that waits, so all beyond that number are kept here as they are, until another has left.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+
+from tenuto.tasks.attempt import Attempt
+
+_Key = tuple[int, str]
+"""An executor and a tenant."""
+
+
+class BeforeLoop:
+    """Attempts that wait for the event loop; changed from the loop alone."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._waiting: dict[str, deque[Attempt]] = {}
+        """By tenant; the tenant whose turn it is comes first."""
+        self._inside: Counter[_Key] = Counter()
+        """Calls that wait here for the loop, or are in a coroutine."""
+        self._kept: dict[_Key, deque[Attempt]] = {}
+        """Those that would only wait there."""
+
+    def __len__(self) -> int:
+        """How many wait for the loop alone."""
+        return self._count
+
+    @property
+    def tenants(self) -> int:
+        """How many tenants these are of."""
+        return len(self._waiting)
+
+    def add(self, attempt: Attempt) -> None:
+        executor = attempt.executor
+        if executor is not None and (most := executor.calls_of_tenant) is not None:
+            key = _key(attempt)
+            if self._inside[key] >= most:
+                self._kept.setdefault(key, deque()).append(attempt)
+                return
+            self._inside[key] += 1
+        self._add(attempt)
+
+    def take(self) -> Attempt:
+        """The next one; it has to be told when it has left."""
+        tenant = next(iter(self._waiting))
+        queue = self._waiting[tenant]
+        attempt = queue.popleft()
+        self._count -= 1
+        if not queue:
+            del self._waiting[tenant]
+        elif len(self._waiting) > 1:
+            self._waiting[tenant] = self._waiting.pop(tenant)
+        return attempt
+
+    def left(self, attempt: Attempt) -> None:
+        """An attempt that was taken is over: another one of those that are kept may wait."""
+        executor = attempt.executor
+        if executor is None or executor.calls_of_tenant is None:
+            return
+        key = _key(attempt)
+        kept = self._kept.get(key)
+        while kept:
+            following = kept.popleft()
+            if not kept:
+                del self._kept[key]
+            if not (following.is_asked_to_stop or following.is_settled):
+                self._add(following)
+                return
+        self._inside[key] -= 1
+        if not self._inside[key]:
+            del self._inside[key]
+
+    def clear(self) -> None:
+        """None of those that wait begins."""
+        self._waiting.clear()
+        self._kept.clear()
+        self._count = 0
+
+    def _add(self, attempt: Attempt) -> None:
+        self._count += 1
+        tenant = attempt.facts.tenant
+        queue = self._waiting.get(tenant)
+        if queue is None:
+            queue = self._waiting[tenant] = deque()
+        queue.append(attempt)
+
+
+def _key(attempt: Attempt) -> _Key:
+    return id(attempt.executor), attempt.facts.tenant
