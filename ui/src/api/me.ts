@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { noteReached } from "../state/reachability";
 import { refuse, session } from "../state/session";
 import { basePath } from "./base";
+import { ANSWER_MS } from "./client";
 import { ApiProblem, problemOf, unreachable } from "./problem";
 import type { Shape } from "./types";
 
@@ -16,7 +17,7 @@ export async function readMe(key: string | null): Promise<Me> {
   let response: Response;
   try {
     const headers: HeadersInit = key === null ? {} : { authorization: `Bearer ${key}` };
-    response = await fetch(`${basePath}/api/v1/me`, { headers });
+    response = await fetch(`${basePath}/api/v1/me`, { headers, signal: AbortSignal.timeout(ANSWER_MS) });
   } catch {
     noteReached(false);
     throw unreachable();
