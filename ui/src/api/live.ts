@@ -81,6 +81,8 @@ export const POLL_MS = 3_000;
 export const OPEN_MS = 10_000;
 /** A join that was refused may succeed so much later, such as where the store was away. */
 export const JOIN_AGAIN_MS = 5_000;
+/** What is refused each time is asked for less and less often: it may be gone for ever. */
+const MOST_JOIN_AGAIN_MS = 60_000;
 const FIRST_BACK_OFF_MS = 250;
 const MOST_BACK_OFF_MS = 15_000;
 /** After so many failures in a row the page says that it polls. */
@@ -92,6 +94,8 @@ interface Watched {
   since: number;
   /** The service has answered that it tells what happens. */
   isJoined: boolean;
+  /** In a row. */
+  refusals: number;
   watchers: Set<Watcher>;
 }
 
@@ -100,6 +104,7 @@ export class Live {
   private readonly watched = new Map<string, Watched>();
   private readonly inboxWatchers = new Set<() => void>();
   private isInboxJoined = false;
+  private inboxRefusals = 0;
   private socket: Socket | null = null;
   private isOpen = false;
   private isStarted = false;
@@ -142,7 +147,7 @@ export class Live {
   watch(instanceId: string, watcher: Watcher): () => void {
     const known = this.watched.get(instanceId);
     if (known === undefined) {
-      this.watched.set(instanceId, { since: watcher.since, isJoined: false, watchers: new Set([watcher]) });
+      this.watched.set(instanceId, { since: watcher.since, isJoined: false, refusals: 0, watchers: new Set([watcher]) });
       this.join(instanceId);
     } else {
       known.watchers.add(watcher);
@@ -315,6 +320,7 @@ export class Live {
         return this.joined(message);
       case "inbox_joined":
         this.isInboxJoined = true;
+        this.inboxRefusals = 0;
         // What came in before is not told.
         return this.tellInbox();
       case "inbox_update":
@@ -345,6 +351,7 @@ export class Live {
     const known = this.watched.get(said.instanceID ?? "");
     if (known === undefined) return;
     known.isJoined = true;
+    known.refusals = 0;
     if (said.cursor === undefined || said.cursor === known.since) return;
     // The service begins elsewhere than asked: later (a gap), or earlier (its log is shorter than what was shown).
     known.since = said.cursor;
@@ -371,7 +378,8 @@ export class Live {
   private joinAgain(id: string, known: Watched): void {
     const { socket } = this;
     known.isJoined = false;
-    this.world.after(JOIN_AGAIN_MS, () => {
+    known.refusals += 1;
+    this.world.after(joinAgainMs(known.refusals), () => {
       if (this.socket === socket && this.watched.get(id) === known && !known.isJoined) this.join(id);
     });
   }
@@ -379,11 +387,14 @@ export class Live {
   private joinInboxAgain(): void {
     const { socket } = this;
     this.isInboxJoined = false;
-    this.world.after(JOIN_AGAIN_MS, () => {
+    this.inboxRefusals += 1;
+    this.world.after(joinAgainMs(this.inboxRefusals), () => {
       if (this.socket === socket && !this.isInboxJoined) this.joinInbox();
     });
   }
 }
+
+const joinAgainMs = (refusals: number): number => Math.min(JOIN_AGAIN_MS * 2 ** (refusals - 1), MOST_JOIN_AGAIN_MS);
 
 function parsed(data: unknown): Update | Said | null {
   if (typeof data !== "string") return null;

@@ -3,7 +3,6 @@ import { useQuery } from "@tanstack/react-query";
 import { noteReached } from "../state/reachability";
 import { refuse, session } from "../state/session";
 import { basePath } from "./base";
-import { ANSWER_MS } from "./client";
 import { ApiProblem, problemOf, unreachable } from "./problem";
 import type { Shape } from "./types";
 
@@ -11,6 +10,9 @@ import type { Shape } from "./types";
 export type Me = Shape<"MeView">;
 export type Principal = Shape<"PrincipalView">;
 export type Oidc = Shape<"OidcView">;
+
+/** The service is asked again where it has not answered by then. */
+const ANSWER_MS = 30_000;
 
 /** What the service says of a key; null: of a client without one. */
 export async function readMe(key: string | null): Promise<Me> {

@@ -22,10 +22,10 @@ declare module "@tanstack/react-query" {
 
 /** How often lists are read again while their page is visible. */
 export const LIST_REFRESH_MS = 5_000;
-/** So often where the socket tells of news: for what it may not tell, or what is lost on its way. */
-export const TOLD_REFRESH_MS = 10_000;
-/** So often where more than that is read beside it, which says when there is news. */
-export const SELDOM_REFRESH_MS = 30_000;
+/** So often where the socket tells of news: for what it may not tell. */
+export const TOLD_REFRESH_MS = 30_000;
+/** So often, where it is a small part of a page: what is lost on its way is missing no longer. */
+export const CHECK_MS = 10_000;
 /** A list that was read further is long, and each of its pages would be read again. */
 const MOST_REFRESHED_PAGES = 3;
 const MOST_ATTEMPTS = 3;

@@ -3,7 +3,7 @@ import { useEffect, useMemo, useRef } from "react";
 
 import { useWatch } from "../../api/liveHooks";
 import type { ApiProblem } from "../../api/problem";
-import { read, readAgainMs, SELDOM_REFRESH_MS, TOLD_REFRESH_MS } from "../../api/queries";
+import { CHECK_MS, read, readAgainMs, TOLD_REFRESH_MS } from "../../api/queries";
 import { explanationOf, type Explanation } from "../../core/explain";
 import { FINAL, type InstanceState } from "../../core/state";
 import { graphOf, type CompensationLink } from "../../core/graph";
@@ -51,7 +51,7 @@ export function useInstance(id: string, at: number | null): Loaded & { retry: ()
   const instance = useQuery({
     ...read("/api/v1/instances/{id}", path),
     // What a socket tells is a hint: the record is read now and then all the same.
-    refetchInterval: ({ state }) => (state.status === "error" ? readAgainMs(state.error) : !FINAL.has(state.data?.status ?? "") && SELDOM_REFRESH_MS),
+    refetchInterval: ({ state }) => (state.status === "error" ? readAgainMs(state.error) : !FINAL.has(state.data?.status ?? "") && TOLD_REFRESH_MS),
   });
   // The structure does not change with the instance: it is read once.
   const graph = useQuery({ ...read("/api/v1/instances/{id}/graph", path), staleTime: Infinity });
@@ -67,12 +67,12 @@ export function useInstance(id: string, at: number | null): Loaded & { retry: ()
   // They may have been read before the entry that the watch begins with, and change with more than the log.
   const explain = useQuery({
     ...read("/api/v1/instances/{id}/explain", path),
-    refetchInterval: ({ state }) => (state.status === "error" ? readAgainMs(state.error) : !FINAL.has(state.data?.status ?? "") && TOLD_REFRESH_MS),
+    refetchInterval: ({ state }) => (state.status === "error" ? readAgainMs(state.error) : !FINAL.has(state.data?.status ?? "") && CHECK_MS),
   });
   const isOver = FINAL.has(instance.data?.status ?? "");
   const waits = useQuery({
     ...read("/api/v1/instances/{id}/waits", path),
-    refetchInterval: ({ state }) => (state.status === "error" ? readAgainMs(state.error) : !isOver && TOLD_REFRESH_MS),
+    refetchInterval: ({ state }) => (state.status === "error" ? readAgainMs(state.error) : !isOver && CHECK_MS),
   });
 
   const reader = useLogReader(id);

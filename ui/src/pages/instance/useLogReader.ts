@@ -1,6 +1,6 @@
 import { useEffect, useMemo } from "react";
 
-import { TOLD_REFRESH_MS } from "../../api/queries";
+import { CHECK_MS } from "../../api/queries";
 import { session } from "../../state/session";
 import { useStore } from "../../state/store";
 import { LogReader } from "./logReader";
@@ -25,7 +25,7 @@ export function useLooks(reader: LogReader, isOver: boolean): void {
   useEffect(() => {
     if (!isSignedIn) return;
     const look = () => document.visibilityState === "visible" && reader.look();
-    const timer = setInterval(look, isOver ? TOLD_REFRESH_MS : LOOK_MS);
+    const timer = setInterval(look, isOver ? CHECK_MS : LOOK_MS);
     document.addEventListener("visibilitychange", look);
     return () => {
       clearInterval(timer);
