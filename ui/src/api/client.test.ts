@@ -108,8 +108,10 @@ test("a read without an answer is given up as one of a service that cannot be re
     onReached: () => undefined,
     onTime: () => undefined,
   });
+  const ask = () => client.GET("/api/v1/instances").then(() => null, (error: unknown) => error);
   const once = async () => {
-    const asked = client.GET("/api/v1/instances").then(() => null, (error: unknown) => error);
+    // What is not answered at the same time counts once.
+    const [asked] = [ask(), ask()];
     await vi.advanceTimersByTimeAsync(ANSWER_MS * 10);
     return asked;
   };
@@ -118,6 +120,6 @@ test("a read without an answer is given up as one of a service that cannot be re
   expect(await once()).toBe(null);
   isAway = true;
   await once();
-  expect(waits).toEqual([1, 2, 4, 6, 1].map((times) => times * ANSWER_MS));
+  expect(waits).toEqual([1, 1, 2, 2, 4, 4, 6, 6, 1, 1].map((times) => times * ANSWER_MS));
   vi.useRealTimers();
 });

@@ -68,10 +68,12 @@ function patientRead(fetch: Transport["fetch"]): (request: Request) => Promise<R
     const leave = () => giveUp.abort(request.signal.reason);
     if (request.signal.aborted) leave();
     request.signal.addEventListener("abort", leave);
+    const own = patience;
     const timer = setTimeout(() => {
-      patience = Math.min(2 * patience, LONGEST_ANSWER_MS);
+      // Many at the same time are one reason.
+      patience = Math.max(patience, Math.min(2 * own, LONGEST_ANSWER_MS));
       gaveUp();
-    }, patience);
+    }, own);
     try {
       const response = await fetch(request, { signal: giveUp.signal });
       patience = ANSWER_MS;
