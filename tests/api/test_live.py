@@ -19,6 +19,8 @@ from tenuto.access.roles import Role
 from tenuto.api.config import LiveBounds, ServiceConfig
 from tenuto.api.live.protocol import GOING, SLOW, UNAUTHENTICATED
 from tenuto.api.live.socket import A_SECOND, MOST_AT_ONCE, LiveSocket, MessageBudget
+from tenuto.api.problems import Refusal
+from tenuto.api.service import Service
 from tenuto.model.errors import StoreUnavailable, Unauthenticated
 from tests.access.hand_clock import HandClock
 from tests.api.conftest import DOUBLE, WAIT, Caller, Serve
@@ -102,12 +104,36 @@ async def test_a_message_that_is_wrong_gets_an_error_and_the_socket_stays(serve:
             answer = await said(socket)
             assert (answer["event"], answer["code"]) == ("error", "TEN-2610"), text
         await socket.send_json({"event": "workflow_run_leave", "runId": "x"})
-        assert (await said(socket))["code"] == "TEN-2612"
+        answer = await said(socket)
+        about = (answer["code"], answer["about"], answer["instanceID"])
+        assert about == ("TEN-2612", "workflow_run_leave", "x")
         await socket.send_json({"event": "workflow_run_join", "runId": MISSING})
         answer = await said(socket)
-        assert (answer["code"], answer["instanceID"]) == ("TEN-3001", MISSING)
+        about = (answer["code"], answer["about"], answer["instanceID"])
+        assert about == ("TEN-3001", "workflow_run_join", MISSING)
         await socket.send_json({"event": "ping"})
         assert await said(socket) == {"event": "pong"}
+
+
+@pytest.mark.asyncio
+async def test_a_refusal_of_too_many_messages_says_which_one_it_is_about(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def too_many(*_: object) -> None:
+        raise Refusal(429, "TEN-4290", "too many requests")
+
+    async with serve() as call, socket_of(call) as socket:
+        monkeypatch.setattr(Service, "count_request", too_many)
+        join, inbox = {"event": "workflow_run_join", "runId": MISSING}, {"event": "inbox_join"}
+        for asked, names in ((join, MISSING), (inbox, None)):
+            await socket.send_json(asked)
+            answer = await said(socket)
+            about = (answer["event"], answer["code"], answer["about"], answer.get("instanceID"))
+            assert about == ("error", "TEN-4290", asked["event"], names)
+        # What cannot be read counts as well.
+        await socket.send_str("{")
+        answer = await said(socket)
+        assert (answer["code"], "about" in answer) == ("TEN-4290", False)
 
 
 @pytest.mark.asyncio

@@ -41,6 +41,24 @@ async def test_a_process_that_says_something_else_is_ended(said: bytes) -> None:
             assert await process.ended == "signal SIGKILL"
 
 
+@pytest.mark.asyncio
+async def test_a_process_is_ended_though_no_thread_begins_any_more() -> None:
+    """As while the interpreter stops."""
+    loop = asyncio.get_running_loop()
+    with ThreadPoolExecutor(1) as starter:
+        child = await loop.run_in_executor(
+            starter,
+            lambda: ChildProcess("-I", "-c", "import os; os.read(0, 1)", environment={}),
+        )
+        process = ConfinedProcess(child, starter)
+        starter.shutdown()
+        await loop.shutdown_default_executor()
+        process.kill()
+        assert await process.ended == "the interpreter stops"
+    assert str(child.death()) == "signal SIGKILL"
+    child.kill()
+
+
 @pytest.mark.parametrize(
     "console", [b"", b"[[1]]", b"{}", b'[["info", 0, "\\ud800"]]', b"[" * 10_000]
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable
 from random import Random
 
 import pytest
@@ -27,6 +28,7 @@ from tenuto.tasks.registry import Registry
 from tenuto.testing.seeded_ids import SeededIds
 from tenuto.testing.virtual_clock import VirtualClock, Wall
 from tenuto.testing.virtual_loop import VirtualLoop
+from tenuto.testing.wrapped_store import Call
 from tests.kit.simulator.places import InMemory
 from tests.kit.turns import turns
 from tests.kit.workload.drawing import document, node
@@ -193,6 +195,38 @@ async def test_what_is_at_hand_is_told_as_the_log_tells_it() -> None:
             assert await all_told(feed) == log_told
             assert (store.reads > 0) == (len(given) < len(rows))
             room.close()
+
+
+@pytest.mark.asyncio
+async def test_what_is_written_while_nothing_is_found_is_told() -> None:
+    """A read that saw less than the one that hinted at it must not undo a newer hint."""
+    store = _Late()
+    async with app_on(store) as app:
+        hub = LiveHub(app.engine)
+        await app.deploy(FLOW)
+        instance = await app.start("flow", {"n": 1})
+        log_told = await whole(hub, instance.id)
+        held = await app.engine.state_of(instance.id)
+        rows = await store.instances.entries(instance.id)
+        room = _watched(app, store, held.plan, instance.id)
+        feed = Feed(room, 0, until_end=True)
+        store.meanwhile = lambda: room.hint(len(rows))
+        room.hint(1)
+        assert await asyncio.wait_for(all_told(feed), 20) == log_told
+        room.close()
+
+
+class _Late(Counting):
+    """Finds nothing once, while something happens."""
+
+    meanwhile: Callable[[], None] | None = None
+
+    async def on_instances_entries(self, call: Call) -> object:
+        meanwhile, self.meanwhile = self.meanwhile, None
+        if meanwhile is None:
+            return await call()
+        meanwhile()
+        return []
 
 
 @pytest.mark.asyncio

@@ -145,6 +145,54 @@ def test_a_refusal_stands_where_it_was_asked_and_nothing_else_is_lost(
     expect(page.get_by_role("heading", level=1)).to_contain_text("Completed")
 
 
+@pytest.mark.page_errors
+@pytest.mark.parametrize("delayed", ["record", "history", "socket"])
+def test_a_page_comes_to_the_truth_though_one_way_to_it_is_lost(
+    serve: Serve, new_page: NewPage, delayed: str
+) -> None:
+    """Of a page that signs in again, one way to learn of news never answers; the others do."""
+    server = serve(key=ADMIN_KEY)
+    id = server.api("POST", "/workflows/order/start", {"input": {"orderId": "A1"}})["instanceId"]
+    operator = server.api("POST", "/keys", {"name": "op", "role": "operator"})
+    page = new_page()
+    signed_in(page, operator["key"])
+    is_lost = False
+    lost: list[object] = []
+
+    def hold(route: Route) -> None:
+        if is_lost:
+            lost.append(route)
+        else:
+            route.continue_()
+
+    def silent(socket: WebSocketRoute) -> None:
+        if is_lost:
+            lost.append(socket)
+            return
+        service = socket.connect_to_server()
+        service.on_message(lambda message: None if is_lost else socket.send(message))
+
+    if delayed == "socket":
+        page.route_web_socket("**/ws", silent)
+    else:
+        page.route(re.compile(f"/{id}$" if delayed == "record" else "/history"), hold)
+    page.goto(f"{server.url}/instances/{id}")
+    heading = page.get_by_role("heading", level=1)
+    expect(heading).to_contain_text("Waiting for event")
+    expect(page.get_by_role("button", name="Connection:")).to_contain_text("Live")
+    is_lost = True
+    server.api("DELETE", f"/keys/{operator['id']}")
+    again = page.get_by_role("dialog", name="Sign in again")
+    again.get_by_label("API key").fill(ADMIN_KEY)
+    again.get_by_role("button", name="Sign in").click()
+    expect(again).to_be_hidden()
+    while not lost and delayed != "history":
+        page.wait_for_timeout(10)
+    paid = {"pattern": "payment.received", "payload": {"orderId": "A1"}}
+    server.api("POST", "/events", paid)
+    expect(heading).to_contain_text("Completed")
+
+
 def _says_what_a_viewer_lacks(server: Server, page: Page) -> None:
     viewer = server.api("POST", "/keys", {"name": "eyes", "role": "viewer"})
     signed_in(page, viewer["key"])

@@ -102,11 +102,15 @@ class WatchedInstance:
         while self.window.end < self._newest:
             async with self._share.turn:
                 began = self._share.now()
+                hinted = self._newest
                 rows = self._next_at_hand() or await self._log.entries(self.window.end)
                 if not rows:
                     # It was erased; or this read saw less than the one that hinted at it.
-                    self._newest = self.window.end
-                    return
+                    # What was hinted at meanwhile was written after that.
+                    if self._newest == hinted:
+                        self._newest = self.window.end
+                        return
+                    continue
                 for part in parts_of(rows):
                     work = partial(messages_of, self._plan, self.state, part)
                     made = await self._make(bytes_read(self.state, part), work)

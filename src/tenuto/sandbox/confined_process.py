@@ -165,12 +165,18 @@ class ConfinedProcess:
             self._writes = False
             self._loop.remove_writer(self._child.writing)
         self._unsent.clear()
-        try:
-            waited = self._loop.run_in_executor(self._starter, self._wait_for_end)
-        except RuntimeError:
-            # The pool is closed: this process was being started when its start was cancelled.
-            waited = self._loop.run_in_executor(None, self._wait_for_end)
-        waited.add_done_callback(self._gone)
+        # The pool is closed where this process was being started when its start was cancelled.
+        for executor in (self._starter, None):
+            try:
+                waited = self._loop.run_in_executor(executor, self._wait_for_end)
+            except RuntimeError:
+                continue
+            waited.add_done_callback(self._gone)
+            return
+        # No thread begins any more, since the interpreter stops: nobody waits for its end.
+        self._child.send_kill()
+        if not self.ended.done():
+            self.ended.set_result("the interpreter stops")
 
     def _wait_for_end(self) -> str:
         reason = str(self._child.death())

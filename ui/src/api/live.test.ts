@@ -31,6 +31,7 @@ class World {
   sockets: FakeSocket[] = [];
   states: LiveState[] = [];
   refused: (string | null)[] = [];
+  key: string | null = "a-key";
   time = 0;
   private timers: { at: number; then: () => void }[] = [];
   readonly live = new Live({
@@ -39,7 +40,7 @@ class World {
       this.sockets.push(socket);
       return socket;
     },
-    key: () => "a-key",
+    key: () => this.key,
     onRefused: (key) => this.refused.push(key),
     onState: (state) => this.states.push(state),
     now: () => this.time,
@@ -221,6 +222,48 @@ test("a key that is not valid any more asks for another, and does not try again"
   expect(world.sockets).toHaveLength(1);
   world.live.start();
   expect(world.sockets).toHaveLength(2);
+});
+
+test("the end of an earlier key is none of a newer one: it connects again", () => {
+  world.live.start();
+  world.socket.onopen?.();
+  const { told } = world.watch(4);
+  world.key = "a-newer-key";
+  world.socket.breaks(4401);
+  expect(world.sockets).toHaveLength(2);
+  world.socket.onopen?.();
+  world.socket.says(joined(4), update(5));
+  expect(told.seen).toEqual([5]);
+});
+
+test("a refusal that does not say what it is about is one of every join without an answer", () => {
+  world.live.start();
+  const { told } = world.watch(3);
+  world.live.watchInbox(() => undefined);
+  world.socket.onopen?.();
+  world.socket.says({ event: "error", code: "TEN-4290", message: "too many requests" });
+  world.pass(JOIN_AGAIN_MS);
+  const events = world.socket.sent.map(({ event }) => event);
+  expect(events).toEqual(["workflow_run_join", "inbox_join", "workflow_run_join", "inbox_join"]);
+  world.socket.says(joined(3), { event: "inbox_joined" }, update(4));
+  world.socket.says({ event: "error", code: "TEN-4290", message: "too many requests" });
+  world.pass(JOIN_AGAIN_MS);
+  expect(world.socket.joins).toHaveLength(2);
+  expect(told.seen).toEqual([4]);
+});
+
+test("a refusal that says what it is about is of that alone", () => {
+  world.live.start();
+  world.watch(3);
+  world.live.watchInbox(() => undefined);
+  world.socket.onopen?.();
+  const sent = world.socket.sent.length;
+  world.socket.says({ event: "error", about: "workflow_run_leave", instanceID: "i1", code: "TEN-2612" });
+  world.pass(JOIN_AGAIN_MS);
+  expect(world.socket.sent).toHaveLength(sent);
+  world.socket.says({ event: "error", about: "inbox_join", code: "TEN-4290" });
+  world.pass(JOIN_AGAIN_MS);
+  expect(world.socket.sent.slice(sent)).toEqual([{ event: "inbox_join" }]);
 });
 
 test("an instance that cannot be shown is said to its watcher alone", () => {

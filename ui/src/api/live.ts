@@ -40,6 +40,8 @@ interface Said {
   cursor?: number;
   code?: string;
   message?: string;
+  /** Of an error: the kind of message that was refused. */
+  about?: string;
 }
 
 export interface Watcher {
@@ -78,7 +80,9 @@ export const POLL_MS = 3_000;
 /** A connection that is not open after so long never will be, such as through a proxy that drops it. */
 export const OPEN_MS = 10_000;
 /** A join that was refused may succeed so much later, such as where the store was away. */
-export const JOIN_AGAIN_MS = 15_000;
+export const JOIN_AGAIN_MS = 5_000;
+/** What is refused each time is asked for less and less often: it may be gone for ever. */
+const MOST_JOIN_AGAIN_MS = 60_000;
 const FIRST_BACK_OFF_MS = 250;
 const MOST_BACK_OFF_MS = 15_000;
 /** After so many failures in a row the page says that it polls. */
@@ -88,6 +92,10 @@ const FORBIDDEN = 4403;
 
 interface Watched {
   since: number;
+  /** The service has answered that it tells what happens. */
+  isJoined: boolean;
+  /** In a row. */
+  refusals: number;
   watchers: Set<Watcher>;
 }
 
@@ -95,6 +103,8 @@ export class Live {
   private readonly world: LiveWorld;
   private readonly watched = new Map<string, Watched>();
   private readonly inboxWatchers = new Set<() => void>();
+  private isInboxJoined = false;
+  private inboxRefusals = 0;
   private socket: Socket | null = null;
   private isOpen = false;
   private isStarted = false;
@@ -137,7 +147,7 @@ export class Live {
   watch(instanceId: string, watcher: Watcher): () => void {
     const known = this.watched.get(instanceId);
     if (known === undefined) {
-      this.watched.set(instanceId, { since: watcher.since, watchers: new Set([watcher]) });
+      this.watched.set(instanceId, { since: watcher.since, isJoined: false, refusals: 0, watchers: new Set([watcher]) });
       this.join(instanceId);
     } else {
       known.watchers.add(watcher);
@@ -204,6 +214,8 @@ export class Live {
       this.world.onState({ kind: "refused", why: "The key is not valid any more." });
       this.isStarted = false;
       this.world.onRefused(key);
+      // There is a newer key: that this one has ended is no reason to stay away.
+      if (this.world.key() !== key) this.start();
     } else if (code === FORBIDDEN) {
       this.failures = FAILURES_BEFORE_POLLING;
       this.failed("The key may not watch instances.");
@@ -227,6 +239,7 @@ export class Live {
   /** Drop the socket without a word to it: its late events must not count. */
   private forget(): void {
     this.isOpen = false;
+    this.isInboxJoined = false;
     this.pingedAt = null;
     this.cancelBeat?.();
     this.cancelBeat = null;
@@ -280,7 +293,9 @@ export class Live {
   // -- messages
 
   private joinInbox(): void {
-    if (this.isOpen && this.inboxWatchers.size > 0) this.socket?.send(JSON.stringify({ event: "inbox_join" }));
+    if (!this.isOpen || this.inboxWatchers.size === 0) return;
+    this.isInboxJoined = false;
+    this.socket?.send(JSON.stringify({ event: "inbox_join" }));
   }
 
   private tellInbox(): void {
@@ -290,6 +305,7 @@ export class Live {
   private join(id: string): void {
     const known = this.watched.get(id);
     if (!this.isOpen || known === undefined) return;
+    known.isJoined = false;
     this.socket?.send(JSON.stringify({ event: "workflow_run_join", runId: id, since: known.since }));
   }
 
@@ -303,7 +319,10 @@ export class Live {
       case "workflow_run_joined":
         return this.joined(message);
       case "inbox_joined":
+        this.isInboxJoined = true;
+        this.inboxRefusals = 0;
         // What came in before is not told.
+        return this.tellInbox();
       case "inbox_update":
         return this.tellInbox();
       case "pong": {
@@ -330,23 +349,52 @@ export class Live {
 
   private joined(said: Said): void {
     const known = this.watched.get(said.instanceID ?? "");
-    if (known === undefined || said.cursor === undefined || said.cursor === known.since) return;
+    if (known === undefined) return;
+    known.isJoined = true;
+    known.refusals = 0;
+    if (said.cursor === undefined || said.cursor === known.since) return;
     // The service begins elsewhere than asked: later (a gap), or earlier (its log is shorter than what was shown).
     known.since = said.cursor;
     for (const watcher of [...known.watchers]) watcher.onResync();
   }
 
+  /** What was refused is asked for again later, while it is wanted. Of an error that does not say what it is about, that is
+   * everything that has no answer yet. */
   private refused(said: Said): void {
-    const id = said.instanceID ?? "";
-    const known = this.watched.get(id);
-    if (known === undefined) return;
+    // It was left already, or left twice: nothing is missing.
+    if (said.about === "workflow_run_leave" || said.about === "inbox_leave") return;
+    const id = said.instanceID;
+    if (id !== undefined) {
+      const known = this.watched.get(id);
+      if (known === undefined) return;
+      this.joinAgain(id, known);
+      for (const watcher of [...known.watchers]) watcher.onRefused?.(said.code ?? "", said.message ?? "");
+      return;
+    }
+    if (said.about !== "inbox_join") for (const [each, known] of this.watched) if (!known.isJoined) this.joinAgain(each, known);
+    if (said.about === "inbox_join" || !this.isInboxJoined) this.joinInboxAgain();
+  }
+
+  private joinAgain(id: string, known: Watched): void {
     const { socket } = this;
-    this.world.after(JOIN_AGAIN_MS, () => {
-      if (this.socket === socket && this.watched.get(id) === known) this.join(id);
+    known.isJoined = false;
+    known.refusals += 1;
+    this.world.after(joinAgainMs(known.refusals), () => {
+      if (this.socket === socket && this.watched.get(id) === known && !known.isJoined) this.join(id);
     });
-    for (const watcher of [...known.watchers]) watcher.onRefused?.(said.code ?? "", said.message ?? "");
+  }
+
+  private joinInboxAgain(): void {
+    const { socket } = this;
+    this.isInboxJoined = false;
+    this.inboxRefusals += 1;
+    this.world.after(joinAgainMs(this.inboxRefusals), () => {
+      if (this.socket === socket && !this.isInboxJoined) this.joinInbox();
+    });
   }
 }
+
+const joinAgainMs = (refusals: number): number => Math.min(JOIN_AGAIN_MS * 2 ** (refusals - 1), MOST_JOIN_AGAIN_MS);
 
 function parsed(data: unknown): Update | Said | null {
   if (typeof data !== "string") return null;

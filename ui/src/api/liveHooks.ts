@@ -26,8 +26,8 @@ export const live = new Live({
 
 export const useLiveState = (): LiveState => useStore(state);
 
-/** Connect while the frame is shown; try at once when the page is looked at again. */
-export function useLiveConnection(isOn: boolean): void {
+/** Connect with this key while the frame is shown; try at once when the page is looked at again. */
+export function useLiveConnection(isOn: boolean, key: string | null): void {
   useEffect(() => {
     if (!isOn) return;
     live.start();
@@ -39,7 +39,8 @@ export function useLiveConnection(isOn: boolean): void {
       window.removeEventListener("online", wake);
       live.stop();
     };
-  }, [isOn]);
+    // A socket of an earlier key would end with that key.
+  }, [isOn, key]);
 }
 
 /** Follow an instance from an entry on; null: nothing yet. The newest `watcher` is called. */
@@ -81,7 +82,13 @@ export function useFreshInstance(instanceId: string, since: number | null): void
     }, REFRESH_MS);
   };
   useWatch(instanceId, since, { onUpdate: refresh, onResync: refresh, onRefused: refresh });
-  useEffect(() => () => void (timer.current !== null && clearTimeout(timer.current)), []);
+  useEffect(() => {
+    return () => {
+      if (timer.current !== null) clearTimeout(timer.current);
+      // Else every later one would take it for one that is still to come.
+      timer.current = null;
+    };
+  }, []);
 }
 
 function names(params: unknown, id: string): boolean {

@@ -11,12 +11,15 @@ export type Me = Shape<"MeView">;
 export type Principal = Shape<"PrincipalView">;
 export type Oidc = Shape<"OidcView">;
 
+/** The service is asked again where it has not answered by then. */
+const ANSWER_MS = 30_000;
+
 /** What the service says of a key; null: of a client without one. */
 export async function readMe(key: string | null): Promise<Me> {
   let response: Response;
   try {
     const headers: HeadersInit = key === null ? {} : { authorization: `Bearer ${key}` };
-    response = await fetch(`${basePath}/api/v1/me`, { headers });
+    response = await fetch(`${basePath}/api/v1/me`, { headers, signal: AbortSignal.timeout(ANSWER_MS) });
   } catch {
     noteReached(false);
     throw unreachable();

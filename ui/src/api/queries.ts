@@ -1,6 +1,6 @@
 import {
   infiniteQueryOptions,
-  QueryClient,
+  type QueryClient,
   queryOptions,
   useInfiniteQuery,
   useMutation,
@@ -10,7 +10,8 @@ import {
 import { useMemo } from "react";
 
 import { api } from "./client";
-import { ApiProblem } from "./problem";
+import { FreshQueryClient } from "./freshQueryClient";
+import { ApiProblem, unreachable } from "./problem";
 import type { Answer, BodyOf, Item, ListPath, Maybe, Method, Params, PathsOf } from "./types";
 
 declare module "@tanstack/react-query" {
@@ -23,14 +24,23 @@ declare module "@tanstack/react-query" {
 export const LIST_REFRESH_MS = 5_000;
 /** So often where the socket tells of news: for what it may not tell. */
 export const TOLD_REFRESH_MS = 30_000;
+/** So often, where it is a small part of a page: what is lost on its way is missing no longer. */
+export const CHECK_MS = 10_000;
 /** A list that was read further is long, and each of its pages would be read again. */
 const MOST_REFRESHED_PAGES = 3;
 const MOST_ATTEMPTS = 3;
 /** What could not be read for a reason that may pass is read again so much later. */
 export const READ_AGAIN_MS = 5_000;
 
+/** In so many milliseconds what could not be read is read again; false: it is refused until something else happens. */
+export function readAgainMs(error: unknown): number | false {
+  // A program that fails may be better the next time.
+  const mayPass = error instanceof ApiProblem && (error.isTransient || error.status >= 500);
+  return mayPass && Math.max(READ_AGAIN_MS, (error.retryAfter ?? 0) * 1_000);
+}
+
 export function makeQueryClient(): QueryClient {
-  return new QueryClient({
+  return new FreshQueryClient({
     defaultOptions: {
       queries: {
         staleTime: 1_000,
@@ -38,8 +48,7 @@ export function makeQueryClient(): QueryClient {
         retry: (count, error) => error instanceof ApiProblem && error.isTransient && count < MOST_ATTEMPTS,
         retryDelay: (count, error) => (error.retryAfter ?? 0) * 1_000 || Math.min(500 * 2 ** count, 8_000),
         // A page that nothing happens to would show what was, for as long as it is open.
-        refetchInterval: ({ state: { status, error } }) =>
-          status === "error" && error?.isTransient === true && Math.max(READ_AGAIN_MS, (error.retryAfter ?? 0) * 1_000),
+        refetchInterval: ({ state: { status, error } }) => status === "error" && readAgainMs(error),
         // "Offline" of a browser says nothing about a service on the same machine.
         networkMode: "always",
       },
@@ -52,7 +61,12 @@ type Call = (path: string, init: object) => Promise<{ data?: unknown }>;
 
 async function call(method: Method, path: string, init: object): Promise<unknown> {
   const operation = api[method.toUpperCase() as "GET"] as unknown as Call;
-  return (await operation(path, init)).data;
+  try {
+    return (await operation(path, init)).data;
+  } catch (error) {
+    // The connection broke in the middle of the answer.
+    throw error instanceof TypeError || (error instanceof DOMException && error.name === "TimeoutError") ? unreachable() : error;
+  }
 }
 
 /** The query of one read: `useQuery(read("/api/v1/instances/{id}", {path: {id}}))`.
@@ -87,8 +101,10 @@ export function useList<P extends ListPath>(path: P, ...params: Maybe<Params<P, 
 
 /** A list that is kept fresh so often. */
 export function useListEvery<P extends ListPath>(everyMs: number, path: P, ...params: Maybe<Params<P, "get">>) {
+  const queries = useQueryClient();
+  const options = list(path, ...params);
   const query = useInfiniteQuery({
-    ...list(path, ...params),
+    ...options,
     refetchInterval: ({ state }) => (state.data?.pages.length ?? 0) <= MOST_REFRESHED_PAGES && everyMs,
   });
   const items = useMemo(() => query.data?.pages.flatMap((page) => page.items) ?? [], [query.data]);
@@ -103,7 +119,7 @@ export function useListEvery<P extends ListPath>(everyMs: number, path: P, ...pa
     readMore: () => void (query.hasNextPage && !query.isFetchingNextPage && query.fetchNextPage()),
     refresh: () => void query.refetch(),
     /** Read it again as far as it was read, unless that is far. */
-    freshen: () => void ((query.data?.pages.length ?? 0) <= MOST_REFRESHED_PAGES && query.refetch()),
+    freshen: () => void ((query.data?.pages.length ?? 0) <= MOST_REFRESHED_PAGES && queries.invalidateQueries({ queryKey: options.queryKey, exact: true })),
   };
 }
 

@@ -33,7 +33,7 @@ export function Gate({ children, firstPage }: { children: ReactNode; firstPage: 
     return () => void (isCurrent = false);
   }, [mayEnter, needsSignIn, firstPage]);
   useFresh(key, needsSignIn === "left", isLive, principal == null ? null : `${principal.tenant} ${principal.identity}`);
-  useLiveConnection(isEntered && !isAsked);
+  useLiveConnection(isEntered && !isAsked, key);
 
   if (!isEntered) {
     if (isAsked) return <SignIn me={me.data} />;
@@ -51,7 +51,13 @@ export function Gate({ children, firstPage }: { children: ReactNode; firstPage: 
 function useFresh(key: string | null, isLeft: boolean, isLive: boolean, identity: string | null): void {
   const queries = useQueryClient();
   const before = useRef<string | null>(null);
-  useEffect(() => void queries.invalidateQueries(), [queries, key]);
+  const keyBefore = useRef(key);
+  useEffect(() => {
+    if (keyBefore.current === key) return;
+    keyBefore.current = key;
+    // Reads with the key before are of no use: they would be refused, or are of another principal.
+    void queries.cancelQueries().then(() => queries.invalidateQueries());
+  }, [queries, key]);
   useEffect(() => {
     if (isLeft) queries.clear();
   }, [queries, isLeft]);

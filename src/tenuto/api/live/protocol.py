@@ -77,6 +77,8 @@ class Said(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The newest event of the inbox."""
     pattern: str | UnsetType = UNSET
     reason: str | UnsetType = UNSET
+    about: str | UnsetType = UNSET
+    """Of an error: the kind of the client's message that was refused, where it could be read."""
     code: str | UnsetType = UNSET
     message: str | UnsetType = UNSET
     advice: str | UnsetType = UNSET
@@ -91,10 +93,22 @@ def written(said: Said) -> str:
     return _encode(said).decode()
 
 
-def of_error(error: TenutoError, instance_id: str | None = None, cursor: int | None = None) -> Said:
-    """The message of an error; `cursor`: the last entry that was sent."""
+def of_error(
+    error: TenutoError,
+    instance_id: str | None = None,
+    cursor: int | None = None,
+    *,
+    asked: Asked | None = None,
+) -> Said:
+    """The message of an error; `cursor`: the last entry that was sent.
+
+    `asked`: what it is the answer to, so that the client knows what it has not got.
+    """
+    if isinstance(asked, Join | Leave):
+        instance_id = asked.runId
     return Said(
         event="error",
+        about=UNSET if asked is None else str(asked.__struct_config__.tag),
         instanceID=UNSET if instance_id is None else instance_id,
         cursor=UNSET if cursor is None else cursor,
         code=error.code,

@@ -172,9 +172,13 @@ class LiveSocket:
             self._end(_Over(0, "gone"))
 
     async def _take(self, text: str | bytes) -> None:
+        asked: Asked | None = None
         try:
-            self._service.count_request(self._principal)
-            asked = _read(text)
+            try:
+                asked = _read(text)
+            finally:
+                # Also what cannot be read; and what is refused is named.
+                self._service.count_request(self._principal)
             match asked:
                 case Join():
                     await self._join(asked)
@@ -187,7 +191,7 @@ class LiveSocket:
                 case Ping():
                     await self._send(written(Said(event="pong")))
         except TenutoError as error:
-            await self._send(written(of_error(error)))
+            await self._send(written(of_error(error, asked=asked)))
 
     async def _join(self, asked: Join) -> None:
         id = asked.runId
@@ -236,9 +240,9 @@ class LiveSocket:
             await asyncio.wait((telling, lost), return_when=asyncio.FIRST_COMPLETED)
             if lost.done():
                 self._inbox = None
-                await self._send(written(of_error(lost.result())))
+                await self._send(written(of_error(lost.result(), asked=JoinInbox())))
             elif isinstance(error := telling.exception(), TenutoError):
-                await self._send(written(of_error(error)))
+                await self._send(written(of_error(error, asked=JoinInbox())))
         finally:
             for task in (telling, lost):
                 task.cancel()
@@ -269,7 +273,7 @@ class LiveSocket:
             # The client may have joined it anew meanwhile: that goes on.
             if self._watched.get(id) is asyncio.current_task():
                 del self._watched[id]
-            await self._send(written(of_error(error, id, cursor)))
+            await self._send(written(of_error(error, cursor=cursor, asked=Join(runId=id))))
 
     async def _send_all(self, id: str, feed: Feed) -> None:
         joined = Said(event="workflow_run_joined", instanceID=id, cursor=feed.cursor)

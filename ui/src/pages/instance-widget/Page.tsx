@@ -4,7 +4,7 @@ import { useSearchParams } from "wouter";
 
 import { basePath } from "../../api/base";
 import { useFreshInstance } from "../../api/liveHooks";
-import { read, send, useAct } from "../../api/queries";
+import { CHECK_MS, read, send, useAct } from "../../api/queries";
 import type { PageProps } from "../../app/pages";
 import { shortId } from "../../core/ids";
 import { decode, encode, oneOf, path, text, type Codec } from "../../core/url";
@@ -23,7 +23,6 @@ import styles from "./styles.module.css";
 import { configOf, embedCode, FORMATS, TYPES, type WidgetWish } from "./wish";
 
 const WISH: Codec<WidgetWish> = { type: oneOf(TYPES, "number"), path: text("output"), format: text(), names: text(), x: text() };
-const SELDOM_MS = 60_000;
 const TERMS: readonly (readonly [string, string])[] = [
   ["1", "a day"],
   ["7", "7 days"],
@@ -104,8 +103,8 @@ function Preview({ id, wish }: { id: string; wish: WidgetWish }) {
   const shaped = useQuery({
     queryKey: ["/api/v1/instances/{id}/widget", { path: { id } }, asked],
     queryFn: () => send("post", "/api/v1/instances/{id}/widget", { path: { id }, body: { widgetType: asked.type, widgetConfig: configOf(asked) } }),
-    // Its changes come by the socket; this is for a service that cannot say them.
-    refetchInterval: SELDOM_MS,
+    // Its changes come by the socket; this is for what is lost on its way.
+    refetchInterval: CHECK_MS,
   });
   if (shaped.isPending) return <Loading label="Loading the preview" />;
   if (shaped.data === undefined) return <ErrorState isInline error={shaped.error} onRetry={() => void shaped.refetch()} />;

@@ -1,5 +1,5 @@
 import { ApiProblem } from "../../api/problem";
-import { READ_AGAIN_MS, send } from "../../api/queries";
+import { readAgainMs, send } from "../../api/queries";
 import type { Json } from "../../core/json";
 import type { LogEntry } from "../../core/log";
 import { makeStore, type Store } from "../../state/store";
@@ -23,17 +23,41 @@ export interface ReadLog {
   error: unknown;
 }
 
-/** Reads the log of one instance: its newest entries first, then older ones as they are wanted. */
+interface PageQuery {
+  order?: "asc" | "desc";
+  after?: number;
+  limit: number;
+}
+
+type ReadPage = (query: PageQuery) => Promise<LogEntry[]>;
+
+const pagesOf =
+  (id: string): ReadPage =>
+  async (query) => {
+    const answer = await send("get", "/api/v1/instances/{id}/history", { path: { id }, query });
+    return answer.items.map((item) => ({ ...item, payload: item.payload as Json }));
+  };
+
+/** Reads the log of one instance: its newest entries first, then older ones as they are wanted.
+ *
+ * Whoever wishes for newer entries gets them: what was wished while something was read is read after it, and what could not be
+ * read is read again, unless it is refused for good. */
 export class LogReader {
   readonly state: Store<ReadLog> = makeStore<ReadLog>({ window: EMPTY, length: 0, isReading: true, isReadingAll: false, error: null });
-  private readonly id: string;
+  private readonly read: ReadPage;
   private isClosed = false;
   private isBusy = false;
   private wantsNewer = false;
+  private wantsOlder = false;
   private again: ReturnType<typeof setTimeout> | null = null;
 
-  constructor(id: string) {
-    this.id = id;
+  constructor(id: string, read: ReadPage = pagesOf(id)) {
+    this.read = read;
+  }
+
+  open(): void {
+    this.isClosed = false;
+    this.newer();
   }
 
   close(): void {
@@ -47,53 +71,72 @@ export class LogReader {
     void this.work();
   }
 
+  /** Whether there is more, without a reason to think so. */
+  look(): void {
+    const { error } = this.state.get();
+    // What is erased does not come back.
+    if (error instanceof ApiProblem && error.status === 404) return;
+    this.wantsNewer = true;
+    void this.work({ isShown: false });
+  }
+
   older(): void {
-    void this.work("older");
+    this.wantsOlder = true;
+    void this.work();
   }
 
   /** The whole log, as far as it may be held. */
   all(): void {
     this.change({ isReadingAll: true });
-    void this.work("older");
+    void this.work();
   }
 
-  private async work(wish?: "older"): Promise<void> {
+  private async work({ isShown } = { isShown: true }): Promise<void> {
     if (this.isBusy || this.isClosed) return;
     this.isBusy = true;
     this.forgetAgain();
-    this.change({ isReading: true });
+    if (isShown) this.change({ isReading: true });
     try {
-      let wantsOlder = wish === "older";
       for (;;) {
         if (this.wantsNewer) {
           this.wantsNewer = false;
-          try {
-            await this.readNewer();
-          } catch (error) {
-            // What came meanwhile is still to be read, by the next wish of any kind.
-            this.wantsNewer = true;
-            throw error;
-          }
-        } else if (this.canReadOlder() && (wantsOlder || this.state.get().isReadingAll)) {
-          wantsOlder = false;
+          await this.tryNewer();
+        } else if (this.canReadOlder() && (this.wantsOlder || this.state.get().isReadingAll)) {
+          this.wantsOlder = false;
           await this.readOlder();
         } else break;
         if (this.isClosed) return;
       }
       this.change({ error: null });
     } catch (error) {
+      this.wantsOlder = false;
       this.change({ error, isReadingAll: false });
-      if (error instanceof ApiProblem && error.isTransient) this.readAgain(error);
+      this.readAgain(readAgainMs(error));
+      return;
     } finally {
       this.isBusy = false;
       this.change({ isReading: false });
     }
+    // A wish of somebody who was told just now that all is read.
+    if (this.wantsNewer) void this.work();
+  }
+
+  private async tryNewer(): Promise<void> {
+    try {
+      await this.readNewer();
+    } catch (error) {
+      // A wish that came meanwhile may have another reason to succeed, such as another key.
+      const isWishedAgain = this.wantsNewer && readAgainMs(error) === false;
+      // What came meanwhile is still to be read, by the next wish of any kind.
+      this.wantsNewer = true;
+      if (!isWishedAgain || this.isClosed) throw error;
+    }
   }
 
   /** Nothing else may happen to the instance that would be a reason to read. */
-  private readAgain({ retryAfter }: ApiProblem): void {
-    if (this.isClosed) return;
-    this.again = setTimeout(() => this.newer(), (retryAfter ?? 0) * 1_000 || READ_AGAIN_MS);
+  private readAgain(ms: number | false): void {
+    if (this.isClosed || ms === false) return;
+    this.again = setTimeout(() => this.newer(), ms);
   }
 
   private forgetAgain(): void {
@@ -109,25 +152,20 @@ export class LogReader {
   private async readNewer(): Promise<void> {
     const last = lastOf(this.state.get().window);
     if (last === 0) {
-      const page = await this.page({ order: "desc", limit: FIRST_PAGE });
+      const page = await this.read({ order: "desc", limit: FIRST_PAGE });
       const length = page[0]?.seq ?? 0;
       this.take(page, length);
       if (length <= READ_BY_ITSELF) this.change({ isReadingAll: true });
       return;
     }
-    const page = await this.page({ after: last, limit: PAGE });
+    const page = await this.read({ after: last, limit: PAGE });
     this.take(page, page.at(-1)?.seq ?? last);
     if (page.length > 0) this.wantsNewer = true;
   }
 
   private async readOlder(): Promise<void> {
-    this.take(await this.page({ order: "desc", after: firstOf(this.state.get().window), limit: PAGE }), 0);
+    this.take(await this.read({ order: "desc", after: firstOf(this.state.get().window), limit: PAGE }), 0);
     if (isWhole(this.state.get().window) || !this.canReadOlder()) this.change({ isReadingAll: false });
-  }
-
-  private async page(query: { order?: "asc" | "desc"; after?: number; limit: number }): Promise<LogEntry[]> {
-    const answer = await send("get", "/api/v1/instances/{id}/history", { path: { id: this.id }, query });
-    return answer.items.map((item) => ({ ...item, payload: item.payload as Json }));
   }
 
   private take(page: readonly LogEntry[], length: number): void {

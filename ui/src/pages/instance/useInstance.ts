@@ -3,18 +3,19 @@ import { useEffect, useMemo, useRef } from "react";
 
 import { useWatch } from "../../api/liveHooks";
 import type { ApiProblem } from "../../api/problem";
-import { read, READ_AGAIN_MS, TOLD_REFRESH_MS } from "../../api/queries";
+import { CHECK_MS, read, readAgainMs, TOLD_REFRESH_MS } from "../../api/queries";
 import { explanationOf, type Explanation } from "../../core/explain";
 import { FINAL, type InstanceState } from "../../core/state";
 import { graphOf, type CompensationLink } from "../../core/graph";
 import { planOf, type Plan } from "../../core/plan";
 import { Replay } from "../../core/replay";
 import { useStore } from "../../state/store";
-import { LogReader, type ReadLog } from "./logReader";
+import type { LogReader, ReadLog } from "./logReader";
 import { snapshotOf } from "./model/snapshot";
 import { isTestRun } from "./model/testRuns";
 import { waitsOf, type OpenWait } from "./model/waits";
 import { isWhole, lastOf } from "./model/window";
+import { useLogReader, useLooks } from "./useLogReader";
 
 /** How often at most an instance that moves is read again. */
 const REFRESH_MS = 250;
@@ -50,11 +51,7 @@ export function useInstance(id: string, at: number | null): Loaded & { retry: ()
   const instance = useQuery({
     ...read("/api/v1/instances/{id}", path),
     // What a socket tells is a hint: the record is read now and then all the same.
-    refetchInterval: ({ state }) => {
-      if (state.status === "error")
-        return state.error?.isTransient === true && Math.max(READ_AGAIN_MS, (state.error.retryAfter ?? 0) * 1_000);
-      return !FINAL.has(state.data?.status ?? "") && TOLD_REFRESH_MS;
-    },
+    refetchInterval: ({ state }) => (state.status === "error" ? readAgainMs(state.error) : !FINAL.has(state.data?.status ?? "") && TOLD_REFRESH_MS),
   });
   // The structure does not change with the instance: it is read once.
   const graph = useQuery({ ...read("/api/v1/instances/{id}/graph", path), staleTime: Infinity });
@@ -67,38 +64,66 @@ export function useInstance(id: string, at: number | null): Loaded & { retry: ()
     staleTime: Infinity,
     retry: false,
   });
-  const explain = useQuery(read("/api/v1/instances/{id}/explain", path));
-  const waits = useQuery(read("/api/v1/instances/{id}/waits", path));
+  // They may have been read before the entry that the watch begins with, and change with more than the log.
+  const explain = useQuery({
+    ...read("/api/v1/instances/{id}/explain", path),
+    refetchInterval: ({ state }) => (state.status === "error" ? readAgainMs(state.error) : !FINAL.has(state.data?.status ?? "") && CHECK_MS),
+  });
+  const isOver = FINAL.has(instance.data?.status ?? "");
+  const waits = useQuery({
+    ...read("/api/v1/instances/{id}/waits", path),
+    refetchInterval: ({ state }) => (state.status === "error" ? readAgainMs(state.error) : !isOver && CHECK_MS),
+  });
 
-  const reader = useMemo(() => new LogReader(id), [id]);
-  useEffect(() => {
-    reader.newer();
-    return () => reader.close();
-  }, [reader]);
+  const reader = useLogReader(id);
+  useLooks(reader, isOver);
   const log = useStore(reader.state);
 
   const timers = useRef<Partial<Record<"log" | "snapshot", ReturnType<typeof setTimeout>>>>({});
-  const refresh = () => {
-    timers.current.log ??= setTimeout(() => {
-      delete timers.current.log;
-      reader.newer();
-      for (const each of ["/api/v1/instances/{id}/explain", "/api/v1/instances/{id}/waits"]) {
-        void queries.invalidateQueries({ queryKey: [each, path] });
-      }
-    }, REFRESH_MS);
-    // A snapshot has all outputs: it is read less often than the new entries.
+  const refreshReasons = () => {
+    for (const each of ["/api/v1/instances/{id}/explain", "/api/v1/instances/{id}/waits"]) {
+      void queries.invalidateQueries({ queryKey: [each, path] });
+    }
+  };
+  // A snapshot has all outputs: it is read less often than the new entries.
+  const refreshSnapshot = () => {
     timers.current.snapshot ??= setTimeout(() => {
       delete timers.current.snapshot;
       void queries.invalidateQueries({ queryKey: ["/api/v1/instances/{id}", path] });
     }, SNAPSHOT_MS);
   };
-  useEffect(() => () => Object.values(timers.current).forEach(clearTimeout), []);
+  const refresh = () => {
+    timers.current.log ??= setTimeout(() => {
+      delete timers.current.log;
+      reader.newer();
+      refreshReasons();
+    }, REFRESH_MS);
+    refreshSnapshot();
+  };
+  useEffect(() => {
+    return () => {
+      Object.values(timers.current).forEach(clearTimeout);
+      // Else every later one would take them for some that are still to come.
+      timers.current = {};
+    };
+  }, []);
+  const last = lastOf(log.window);
   const known = instance.data?.version ?? null;
   useEffect(() => {
     // The watch begins after this entry: it tells nothing of those before it, read or not.
     if (known !== null && known > lastOf(reader.state.get().window)) reader.newer();
   }, [reader, known]);
-  useWatch(id, known, { onUpdate: refresh, onResync: refresh, onRefused: refresh });
+  useEffect(() => {
+    // What the log has gained may not have been told.
+    if (known !== null && last > known) refreshSnapshot();
+  }, [last, known]);
+  const knownBefore = useRef(known);
+  useEffect(() => {
+    if (known !== null && knownBefore.current !== null && known !== knownBefore.current) refreshReasons();
+    knownBefore.current = known;
+  }, [known]);
+  // One of them may not be there for a while: the other tells from where on.
+  useWatch(id, known ?? (last === 0 ? null : last), { onUpdate: refresh, onResync: refresh, onRefused: refresh });
 
   const compensations = useMemo(() => {
     const found = graphOf(definition.data?.definition).compensations;

@@ -1,4 +1,4 @@
-import { useQuery } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useMemo, useRef } from "react";
 
 import { useWatch } from "../../../api/liveHooks";
@@ -7,11 +7,13 @@ import { count } from "../../../core/format";
 import { graphOf } from "../../../core/graph";
 import { planOf } from "../../../core/plan";
 import { Replay } from "../../../core/replay";
+import { FINAL } from "../../../core/state";
 import type { ChildTimeline } from "../../../core/timeline";
 import { useStore } from "../../../state/store";
-import { LogReader, MOST_HELD, READ_BY_ITSELF } from "../logReader";
+import { MOST_HELD, READ_BY_ITSELF } from "../logReader";
 import { snapshotOf } from "../model/snapshot";
 import { isWhole, lastOf } from "../model/window";
+import { useLogReader, useLooks } from "../useLogReader";
 
 /** How often at most an instance that moves is read again. */
 const REFRESH_MS = 500;
@@ -22,15 +24,15 @@ const REFRESH_MS = 500;
  * tells them. */
 export function ChildReader({ id, onChange }: { id: string; onChange: (id: string, child: ChildTimeline | null) => void }) {
   const graph = useQuery({ ...read("/api/v1/instances/{id}/graph", { path: { id } }), staleTime: Infinity });
-  const reader = useMemo(() => new LogReader(id), [id]);
+  const queries = useQueryClient();
+  const reader = useLogReader(id);
   const timer = useRef<ReturnType<typeof setTimeout> | null>(null);
   useEffect(() => {
-    reader.newer();
     return () => {
-      reader.close();
       if (timer.current !== null) clearTimeout(timer.current);
+      timer.current = null;
     };
-  }, [reader]);
+  }, []);
   const log = useStore(reader.state);
   const isLong = log.length > READ_BY_ITSELF;
   const canBeHeld = log.length <= MOST_HELD;
@@ -43,7 +45,7 @@ export function ChildReader({ id, onChange }: { id: string; onChange: (id: strin
     timer.current ??= setTimeout(() => {
       timer.current = null;
       reader.newer();
-      if (isLong && !whole) void told.refetch();
+      if (isLong && !whole) void queries.invalidateQueries({ queryKey: ["/api/v1/instances/{id}", { path: { id } }] });
     }, REFRESH_MS);
   };
   const last = lastOf(log.window);
@@ -66,6 +68,7 @@ export function ChildReader({ id, onChange }: { id: string; onChange: (id: strin
     return { plan, state: replay.newest, note: null };
     // While the log is read, its entries make no other rows: only how many they are.
   }, [graph.error, log.error, log.length, whole, plan, replay, whole ? entries : far, snapshot, canBeHeld]);
+  useLooks(reader, typeof child === "object" && "state" in child && FINAL.has(child.state.status));
   useEffect(() => onChange(id, child), [id, child, onChange]);
   useEffect(() => () => onChange(id, null), [id, onChange]);
   return null;
