@@ -726,8 +726,8 @@ FROM (
 
 -- name: insert_events
 -- Insert events that are new.
-INSERT INTO events ({event_columns}, turn_id)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) /* for each row */
+INSERT INTO events ({event_columns}, turn_id, mark_space)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) /* for each row */
 ON CONFLICT (tenant, id) DO NOTHING;
 
 -- name: newest_event
@@ -747,14 +747,16 @@ FROM json_each(?) AS wanted
 CROSS JOIN events AS e ON e.tenant = wanted.value ->> 0 AND e.id = wanted.value ->> 1;
 
 -- name: mark_matched
--- Record that the matching of these events is done, once for each.
+-- Record that the matching of these events is done, once for each. The mark of a large one takes as
+-- many bytes as are taken off: a row of the same length is overwritten where it differs.
 UPDATE events
 SET
     matched_at = done.column3,
     resumed = done.column4,
     cancelled = done.column5,
-    started = done.column6
-FROM (VALUES (?, ?, ?, ?, ?, ?) /* for each row */) AS done
+    started = done.column6,
+    mark_space = substr(events.mark_space, 1 + done.column7)
+FROM (VALUES (?, ?, ?, ?, ?, ?, ?) /* for each row */) AS done
 WHERE events.tenant = done.column1 AND events.id = done.column2 AND events.matched_at IS NULL;
 
 -- name: put_deliveries
