@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -15,6 +16,7 @@ from tenuto.engine.turns.sharing import Sharing
 from tenuto.model.events import Event
 from tenuto.ports import SystemClock
 from tenuto.store.parts.listeners import Listener
+from tenuto.store.parts.outbox import OutboxRow
 from tests.engine.situations import beside_another
 from tests.store.conftest import PLACES
 from tests.store.situations import ME, NOON, event, turn
@@ -141,3 +143,37 @@ async def test_costly_filters_of_a_tenant_delay_the_deliveries_of_no_other(
         assert (await store.listeners.backlogs("storm"))["of-storm"].size == len(storm)
     await drainer.stop()
     place.leave()
+
+
+@pytest.mark.asyncio
+async def test_an_event_is_read_once_however_many_passes_its_filters_take(tmp_path: Path) -> None:
+    place = await PLACES["sqlite"](tmp_path)
+    store = await place.opened(ME)
+    for each in (*map(filtering, range(WEBHOOKS)), hearing("storm")):
+        await store.listeners.put(each)
+    costly = {"list": [1] * 3_000}
+    storm = [event(f"e{n}", pattern="paid", tenant="storm", payload=costly) for n in range(5)]
+    await store.turns.commit(turn("storm", events=tuple(storm)))
+    read: list[int] = []
+    look = store.outbox.events
+
+    async def noted(rows: Sequence[OutboxRow]) -> list[Event | None]:
+        read.extend(row.event_number for row in rows)
+        return await look(rows)
+
+    store.outbox.events = noted  # type: ignore[method-assign]
+
+    async def publish(_: Event) -> None:
+        raise AssertionError("no workflow waits for it")
+
+    clock = Held()
+    slices = Slices(clock, beside_another())
+    drainer = Drainer(store=store, clock=SystemClock(), publish=publish, slices=slices)
+    for _ in range(3):
+        assert await drainer.run_once()
+    clock.released.set()
+    while await drainer.run_once():
+        pass
+    await drainer.stop()
+    place.leave()
+    assert read == [1, 2, 3, 4, 5]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import AsyncExitStack
 from datetime import timedelta
 from pathlib import Path
@@ -11,16 +11,12 @@ from pathlib import Path
 import pytest
 
 from tenuto import Tenuto
-from tenuto.core import Plan, Rejection, slots
+from tenuto.core import Plan, queue_rules, slots
 from tenuto.core.queue_rules import Judged, matching
-from tenuto.core.slots import wanted
-from tenuto.engine.limits import admission
-from tenuto.expr import Steps
+from tenuto.expr import CountedScope, Steps
 from tenuto.model.errors import StoreUnavailable
-from tenuto.model.inputs import Started
 from tenuto.model.json import Object
-from tenuto.model.policy import Policies
-from tenuto.model.slots import QueueRule, SlotRequest
+from tenuto.model.slots import QueueRule
 from tenuto.store.memory import MemoryStore
 from tenuto.store.parts.slot_rows import QueueRuleRow
 from tenuto.store.postgres import PostgresStore
@@ -146,19 +142,18 @@ async def test_a_rule_that_a_file_has_and_no_process_applied_is_applied_at_the_n
         assert [each.held for each in (await app.limits.queue()).items] == [True, True]
 
 
-async def test_starts_of_a_batch_evaluate_rules_in_different_rounds_of_the_loop(
+async def test_starts_of_a_batch_evaluate_each_rule_once_and_in_a_round_of_the_loop_of_its_own(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     judged = 0
+    holds = queue_rules._holds
 
-    def counted(
-        plan: Plan, policies: Policies, asked: Started, steps: Steps
-    ) -> SlotRequest | Rejection | None:
+    def counted(rule: QueueRule, scope: CountedScope, plan: Plan) -> bool:
         nonlocal judged
         judged += 1
-        return wanted(plan, policies, asked, steps)
+        return holds(rule, scope, plan)
 
-    monkeypatch.setattr(admission, "wanted", counted)
+    monkeypatch.setattr(queue_rules, "_holds", counted)
     async with AsyncExitStack() as stack:
         app = await opened(stack, MemoryStore())
         await app.deploy(WORK)
@@ -176,7 +171,7 @@ async def test_starts_of_a_batch_evaluate_rules_in_different_rounds_of_the_loop(
             await asyncio.sleep(0)
             most = max(most, judged - before)
         assert len(await starting) == 20
-        assert (judged, most) == (20, 1)
+        assert (judged, most) == (20 * 3, 1)
 
 
 @pytest.mark.parametrize("limit", [1, 50])
@@ -188,7 +183,7 @@ async def test_the_turn_of_a_start_evaluates_rules_once(
 
     def counted(
         rules: Iterable[QueueRule], judged: Judged, plan: Plan, steps: Steps
-    ) -> list[QueueRule]:
+    ) -> Generator[None, None, list[QueueRule]]:
         nonlocal evaluated
         evaluated += 1
         return matching(rules, judged, plan, steps)

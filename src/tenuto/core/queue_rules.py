@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from datetime import datetime
 
 from msgspec import Struct
@@ -18,7 +18,7 @@ ROOTS = frozenset({"ctx", "workflow"})
 
 STEPS_OF_RULES = 40_000
 """What all rules take together for one instance, which every start is: those behind that match
-nothing. Some ten milliseconds, for which nothing else is decided."""
+nothing. Some ten milliseconds, which whoever has a loop to keep free spends in parts."""
 
 
 class Judged(Struct, frozen=True, kw_only=True):
@@ -53,13 +53,17 @@ class Judged(Struct, frozen=True, kw_only=True):
 
 def matching(
     rules: Iterable[QueueRule], judged: Judged, plan: Plan, steps: Steps
-) -> list[QueueRule]:
-    """The rules that an instance matches; an expression that fails matches nothing."""
+) -> Generator[None, None, list[QueueRule]]:
+    """The rules that an instance matches; an expression that fails matches nothing.
+
+    In parts: it pauses before each rule.
+    """
     roots, most = judged.roots, steps.taken + STEPS_OF_RULES
     found: list[QueueRule] = []
     for rule in rules:
         if steps.taken > most:
             break
+        yield
         if _holds(rule, CountedScope(roots, steps), plan):
             found.append(rule)
     return found

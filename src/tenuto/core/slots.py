@@ -6,6 +6,7 @@ slot is a fact of the log: `SYSTEM_SET` with what is asked for, and whether it i
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from datetime import datetime, timedelta
 
 import msgspec
@@ -44,6 +45,19 @@ def wanted(
     plan: Plan, policies: Policies, asked: Started, steps: Steps
 ) -> SlotRequest | Rejection | None:
     """What a start asks for; None: no limit is in use."""
+    parts = wanted_in_parts(plan, policies, asked, steps)
+    while True:
+        try:
+            next(parts)
+        except StopIteration as end:
+            found: SlotRequest | Rejection | None = end.value
+            return found
+
+
+def wanted_in_parts(
+    plan: Plan, policies: Policies, asked: Started, steps: Steps
+) -> Generator[None, None, SlotRequest | Rejection | None]:
+    """The same, with a pause before each rule of the queue."""
     options = plan.definition.options
     own = options.concurrency
     # A parent waits for each of its children: none of them stands for another.
@@ -82,12 +96,12 @@ def wanted(
         request = replace(request, rate=paced)
     if rules is None or not rules.rules:
         return request
-    return _ruled(request, rules, plan, asked, steps)
+    return (yield from _ruled(request, rules, plan, asked, steps))
 
 
 def _ruled(
     request: SlotRequest, rules: SlotRules, plan: Plan, asked: Started, steps: Steps
-) -> SlotRequest:
+) -> Generator[None, None, SlotRequest]:
     """What rules of the queue make of a request."""
     judged = Judged(
         workflow=asked.definition_id,
@@ -98,7 +112,7 @@ def _ruled(
         correlation_id=asked.correlation_id,
         user=request.user,
     )
-    for rule in matching(rules.rules, judged, plan, steps):
+    for rule in (yield from matching(rules.rules, judged, plan, steps)):
         request = replace(
             request,
             priority=request.priority if rule.priority is None else rule.priority,

@@ -62,8 +62,8 @@ class Sealing:
         """By tenant: the patterns of events that definitions with encryption wait for."""
         self.blinded: dict[tuple[str, str, str], set[str]] = {}
         """Pattern, paths and tenant of blinded terms, with the ids of their keys."""
-        self.notified: set[str] = set()
-        """Streams of sealed events that this process has claimed from the outbox."""
+        self.notified: dict[int, str] = {}
+        """Rows of the outbox with sealed events, and their streams, until they are drained."""
         self.missed: set[str] = set()
         """Ids of keys without which an event may have missed a wait."""
         self._told: set[str] = set()
@@ -465,17 +465,19 @@ class SealedDeadLetters(_Around):
 class SealedOutbox(_Around):
     """Notifications and their deliveries."""
 
-    async def claim(self, *args: Any, **named: Any) -> list[OutboxRow]:  # noqa: ANN401
-        rows: list[OutboxRow] = await self._inner.claim(*args, **named)
-        return [row if row.event is None else self._opened(row, row.event) for row in rows]
+    async def events(self, rows: Sequence[OutboxRow]) -> list[Event | None]:
+        found: list[Event | None] = await self._inner.events(rows)
+        return [
+            None if event is None else self._opened(row, event)
+            for row, event in zip(rows, found, strict=False)
+        ]
 
-    def _opened(self, row: OutboxRow, event: Event) -> OutboxRow:
+    def _opened(self, row: OutboxRow, event: Event) -> Event:
         opened = self._values.opened_event(event)
-        if opened is event:
-            return row
-        # Its deliveries are sealed as it is.
-        self._sealing.notified.add(row.stream)
-        return replace(row, event=opened)
+        if opened is not event:
+            # Its deliveries are sealed as it is.
+            self._sealing.notified[row.number] = row.stream
+        return opened
 
     async def stretches(self, asked: Sequence[Stretch]) -> list[list[LogRow]]:
         """Entries; those that cannot be opened stay sealed, which no program can read."""
@@ -494,7 +496,7 @@ class SealedOutbox(_Around):
         )
         notified = self._sealing.notified
         if notified:
-            sealed |= notified
+            sealed |= {*notified.values()}
         if sealed:
             seal = self._values.codec.seal
             postings = [
@@ -504,7 +506,8 @@ class SealedOutbox(_Around):
                 for each in postings
             ]
         await self._inner.drain(numbers, postings)
-        notified.clear()  # all claims have ended
+        for number in numbers:
+            notified.pop(number, None)
 
     async def claim_due(self, *args: Any, **named: Any) -> DuePostings:  # noqa: ANN401
         """Due postings; one that cannot be opened waits for a process that can."""

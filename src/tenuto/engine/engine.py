@@ -8,6 +8,8 @@ from collections.abc import Callable, Coroutine, Sequence
 from datetime import datetime, timedelta
 from typing import TypeVar
 
+from msgspec.structs import replace
+
 from tenuto.built_in.protocol import Executors
 from tenuto.core import Plan, decide
 from tenuto.encryption.errors import no_keys
@@ -400,7 +402,11 @@ class Engine:
         try:
             if plan.rehearsal is not None or not self.limits.counts(plan, tenant):
                 return await self.turns.ask(chosen, started, facts)
-            async with self.admissions.starting(plan, started, tenant, bound=self.limits.bound):
+            ruled = await self.admissions.ruled(plan, started, tenant)
+            facts = replace(facts, ruled=ruled)
+            async with self.admissions.starting(
+                plan, started, tenant, bound=self.limits.bound, ruled=ruled
+            ):
                 return await self.turns.ask(chosen, started, facts)
         except NotFound as error:
             if error.code != "TEN-2002":

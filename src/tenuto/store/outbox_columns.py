@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple, cast
 import msgspec
 
 from tenuto.model.durations import epoch_ms, from_epoch_ms
+from tenuto.model.events import Event, stream_of
 from tenuto.store.columns import EventColumns, event_value, from_ms, to_ms
 from tenuto.store.parts.listeners import Delivery, DeliveryPlace, Listener, ListenerKind
 from tenuto.store.parts.outbox import OutboxRow, Posting
@@ -106,21 +107,25 @@ def outbox_columns(writes: Iterable[InstanceWrite], heard: int = 2) -> list[Outb
 
 
 def outbox_row(row: Iterable[Any]) -> OutboxRow:
-    """A row of outbox with its number, followed by the columns of the event that it tells of."""
-    number, tenant, stream, first_seq, last_seq, status, *found = row
-    event = None if found[0] is None else event_value(EventColumns._make(found))
-    if event is not None:
-        # Without a stream where an older program has written it.
-        stream = stream or event.stream
+    """A row of outbox with its number, and the number of the event that it tells of.
+
+    The id of the event is there where an older program has written no stream.
+    """
+    number, tenant, stream, first_seq, last_seq, status, event_number, event_id = row
     return OutboxRow(
         number=number,
         tenant=tenant,
-        stream=stream,
+        stream=stream_of(tenant, event_id) if event_id else stream,
         first_seq=first_seq,
         last_seq=last_seq,
         status=status,
-        event=event,
+        event_number=event_number or 0,
     )
+
+
+def outbox_event(columns: Sequence[Any]) -> Event | None:
+    """An event that a row tells of; None where the columns are empty."""
+    return None if columns[0] is None else event_value(EventColumns._make(columns))
 
 
 def posting_columns(posting: Posting) -> PostingColumns:

@@ -128,6 +128,7 @@ async def test_the_migrate_verb_tells_what_it_did(tmp_path: Path) -> None:
         "0037 load_reports",
         "0038 slots_at_once",
         "0045 programs_and_rules",
+        "0046 marks_in_place",
     ]
     assert await store.migrate() == []
     await store.open("p1", NOON)

@@ -58,6 +58,7 @@ WALKED = {
 
 SORTED = {
     "load_reports": "one row for each process that lives",
+    "outbox_events": "as many rows as a claim of the outbox has",
     "open_ticks": "as many rows as ticks of the schedules are open",
     "leases_of_workers": "as many rows as are being worked on",
     "held_by_task": "as many rows as are being worked on",

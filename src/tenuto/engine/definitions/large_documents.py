@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from queue import SimpleQueue
 from typing import Any, NamedTuple, TypeAlias, TypeVar
+from weakref import finalize
 
 from tenuto.engine.bounds import DEFAULT_BOUNDS
 from tenuto.engine.turns.fair_queue import FairQueue
@@ -29,6 +30,8 @@ _MOST_WAITING = 20
 _SWITCH_SECONDS = 0.00001
 """How long the thread keeps the interpreter from the loop, which needs it many times a request."""
 
+_IDLE_SECONDS = 1.0
+"""For so long the thread waits for another document."""
 _PART_SECONDS = 0.001
 """For so long at least a thread works between two pauses."""
 _LONGEST_PAUSE = 0.02
@@ -60,7 +63,11 @@ class LargeDocuments:
         self.sharing = Sharing()
         """Says how long the documents of a tenant rest while others are at work."""
         self._jobs: SimpleQueue[_Job | None] | None = None
-        """Those of the thread, which ends when no document waits: each start of one takes time."""
+        """Those of the thread, which ends a while after the last document: the loop waits for each
+        start of one."""
+        self._end_thread: Callable[[], object] | None = None
+        """Ends the thread; called also where these documents are dropped before."""
+        self._idle: asyncio.TimerHandle | None = None
 
     async def read(
         self, size: int, work: Callable[[], Made], *, tenant: str = "", may_refuse: bool = True
@@ -77,6 +84,9 @@ class LargeDocuments:
     def refuse_all(self) -> None:
         """Refuse what may be refused and is not made yet, since the process stops."""
         self._is_left = True
+        if self._idle is not None:
+            self._idle.cancel()
+            self._leave_thread()
         for future in [*self._of_requests]:
             if not future.done():
                 future.set_exception(_left())
@@ -134,8 +144,14 @@ class LargeDocuments:
                 return
         self._is_busy = False
         if self._jobs is not None:
-            self._jobs.put(None)
-            self._jobs = None
+            loop = asyncio.get_running_loop()
+            self._idle = loop.call_later(_IDLE_SECONDS, self._leave_thread)
+
+    def _leave_thread(self) -> None:
+        """End the thread, which has nothing to do."""
+        if self._end_thread is not None:
+            self._end_thread()
+        self._jobs = self._end_thread = self._idle = None
 
     def _in_thread(self, work: Callable[[], Made], tenant: str) -> asyncio.Future[Made]:
         """What `work` makes; the turn is over when the thread is, also if nothing waits for it.
@@ -176,8 +192,12 @@ class LargeDocuments:
             return True
 
         try:
+            if self._idle is not None:
+                self._idle.cancel()
+                self._idle = None
             if self._jobs is None:
                 self._jobs = _new_thread()
+                self._end_thread = finalize(self, self._jobs.put, None)
         except BaseException:
             self._give_turn()
             raise

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 
 from tenuto.core import Plan
 from tenuto.core.deciding import Rejection
-from tenuto.core.slots import key_of, wanted
+from tenuto.core.slots import key_of, wanted, wanted_in_parts
 from tenuto.engine.events.slices import Slices
 from tenuto.engine.limits.free_slots import FreeSlots
 from tenuto.engine.limits.known_limits import KnownLimits
@@ -19,7 +19,9 @@ from tenuto.engine.limits.slot_hints import SlotHints
 from tenuto.engine.meters import Histogram
 from tenuto.engine.shared import Shared
 from tenuto.engine.turns.quarantine import QUEUED
+from tenuto.engine.turns.requests import RuledRequest
 from tenuto.engine.turns.slot_rows import Counted, counted_at_start
+from tenuto.expr import Steps
 from tenuto.model.durations import epoch_ms
 from tenuto.model.errors import Overloaded
 from tenuto.model.inputs import Started
@@ -104,9 +106,37 @@ class Admissions:
             loops = self._shared.loops
             loops.run("admission", self._run_and_rest, hint=self._hints.event, first=None)
 
+    async def ruled(self, plan: Plan, started: Started, tenant: str) -> RuledRequest | None:
+        """What a start asks for where the queue has rules; its turn does not evaluate them again.
+
+        Rules may take some ten milliseconds, and a batch has a thousand starts: each rule is
+        evaluated in a slice of its tenant.
+        """
+        rules = self._limits.rules(tenant)
+        if rules is None or not rules.rules:
+            return None
+        slices, steps, before = self._slices.of(tenant), Steps(), 0
+        parts = wanted_in_parts(plan, Policies(slots=rules), started, steps)
+        with self._slices.for_answer():
+            while True:
+                await slices.turn()
+                try:
+                    next(parts)
+                except StopIteration as end:
+                    return RuledRequest(rules, end.value)
+                finally:
+                    slices.steps.taken += steps.taken - before
+                    before = steps.taken
+
     @asynccontextmanager
     async def starting(
-        self, plan: Plan, started: Started, tenant: str, *, bound: int | None
+        self,
+        plan: Plan,
+        started: Started,
+        tenant: str,
+        *,
+        bound: int | None,
+        ruled: RuledRequest | None = None,
     ) -> AsyncIterator[None]:
         """The time of a start that needs a slot; Overloaded, with the time to try again after.
 
@@ -116,7 +146,7 @@ class Admissions:
         if bound is None:
             yield
             return
-        counted = await self._counted(plan, started, tenant)
+        counted = await self._counted(plan, started, tenant, ruled)
         if counted is not None and self._free.has_room(counted, beside=self._begun):
             # It takes its slot with its turn. Those that do so at the same time count as if they
             # had taken theirs.
@@ -144,16 +174,21 @@ class Admissions:
             error.retry_after = self.seconds_for(1)
             raise error
 
-    async def _counted(self, plan: Plan, started: Started, tenant: str) -> Counted | None:
+    async def _counted(
+        self, plan: Plan, started: Started, tenant: str, ruled: RuledRequest | None
+    ) -> Counted | None:
         """The limits that a start counts for; None: it waits for more than room under them.
 
-        Starts of a batch come together, and the rules of each may take some ten milliseconds.
+        Starts of a batch come together, and the key of each may take some milliseconds.
         """
-        slices = self._slices.of(tenant)
-        with self._slices.for_answer():
-            await slices.turn()
-        policies = Policies(slots=self._limits.rules(tenant))
-        request = wanted(plan, policies, started, slices.steps)
+        if ruled is None:
+            slices = self._slices.of(tenant)
+            with self._slices.for_answer():
+                await slices.turn()
+            policies = Policies(slots=self._limits.rules(tenant))
+            request = wanted(plan, policies, started, slices.steps)
+        else:
+            request = ruled.request
         if not isinstance(request, SlotRequest) or request.is_held_up:
             return None
         return counted_at_start(tenant, started, request)

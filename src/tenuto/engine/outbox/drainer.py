@@ -194,9 +194,17 @@ class Drainer:
         self._after = tenants[:sure][-1]
 
     async def _read(self, rows: Sequence[OutboxRow]) -> list[Notice]:
-        """The notices of rows, in order; a stream with an unreadable row is parked."""
-        stretches = [row.stretch for row in rows if row.event is None]
-        tenants = {row.stream: row.tenant for row in rows if row.event is None}
+        """The notices of rows, in order; a stream with an unreadable row is parked.
+
+        Large events are read a few at a time: the rows behind them are left to a later pass.
+        """
+        told = [row for row in rows if row.event_number]
+        inbox = await self._store.outbox.events(told) if told else []
+        if len(inbox) < len(told):
+            rows = rows[: rows.index(told[len(inbox)])]
+        events_in = {row.number: event for row, event in zip(told, inbox, strict=False)}
+        stretches = [row.stretch for row in rows if not row.event_number]
+        tenants = {row.stream: row.tenant for row in rows if not row.event_number}
         instances = await self._instances(tenants)
         # The first entry of an instance has the number of lifecycle starts that led to it.
         firsts = [id for id in tenants if self._audiences.of(tenants[id]).has_definitions]
@@ -207,12 +215,13 @@ class Drainer:
         notices: list[Notice] = []
         unread: set[str] = set()
         for row in rows:
-            log_rows = next(entries) if row.event is None else []
+            log_rows = [] if row.event_number else next(entries)
             if row.stream in unread:
                 continue
             try:
-                events = [readable(row.event)] if row.event is not None else []
-                if (instance := instances.get(row.stream)) is not None and row.event is None:
+                event = events_in.get(row.number)
+                events = [readable(event)] if event is not None else []
+                if (instance := instances.get(row.stream)) is not None and not row.event_number:
                     lifecycle = _lifecycle_of(instance, chains.get(row.stream, ()))
                     events = list(events_of(lifecycle, row.status, log_rows))
             except Exception as error:  # noqa: BLE001 - one that cannot be read keeps no other
@@ -241,7 +250,7 @@ class Drainer:
         """
         wanted: dict[str, list[tuple[int, Event]]] = {}
         for notice in notices:
-            if notice.row.event is None:
+            if not notice.row.event_number:
                 wanted.setdefault(notice.row.stream, []).extend(
                     (notice.row.number, event)
                     for event in notice.events

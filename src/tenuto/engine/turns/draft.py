@@ -20,7 +20,14 @@ from tenuto.engine.bounds import DEFAULT_BOUNDS
 from tenuto.engine.limits.free_slots import FreeSlots
 from tenuto.engine.turns.held import Held, Place
 from tenuto.engine.turns.obligations import Obligations
-from tenuto.engine.turns.requests import Answer, IndexAgain, LookAgain, OfferJob, Request
+from tenuto.engine.turns.requests import (
+    Answer,
+    IndexAgain,
+    LookAgain,
+    OfferJob,
+    Request,
+    RuledRequest,
+)
 from tenuto.engine.turns.slot_rows import Counted, SlotFacts, counted_at_start, slot_row
 from tenuto.expr import Steps
 from tenuto.model.effects import (
@@ -555,13 +562,19 @@ class Draft(Struct, eq=False):
             return at
         return at if order.is_taken or order.is_woken else min(self._asked_at, at)
 
-    def policies_for(self, input: Started) -> Policies:
-        """The policies of a decision: a start for whose slot there is room takes it at once."""
+    def policies_for(self, input: Started, ruled: RuledRequest | None = None) -> Policies:
+        """The policies of a decision: a start for whose slot there is room takes it at once.
+
+        `ruled`: what it asks for by rules of the queue, which may be others by now.
+        """
         if self.free is None:
             return self.policies
-        taken = Steps()
-        wanted = slot_wanted(self.held.plan, self.policies, input, taken)
-        self.steps += taken.taken
+        if ruled is not None and ruled.rules is self.policies.slots:
+            wanted = ruled.request
+        else:
+            taken = Steps()
+            wanted = slot_wanted(self.held.plan, self.policies, input, taken)
+            self.steps += taken.taken
         if not isinstance(wanted, SlotRequest):
             return self.policies
         has_room = False

@@ -325,7 +325,8 @@ class Drafter:
         try:
             policies = draft.policies
             if isinstance(input, Started):
-                policies = draft.policies_for(input)
+                ruled = None if request.start is None else request.start.ruled
+                policies = draft.policies_for(input, ruled)
             decision = self._core.decide(draft.held.plan, draft.state, input, now, policies)
             if decision.steps:
                 draft.steps += decision.steps

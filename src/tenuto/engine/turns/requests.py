@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import datetime, timedelta
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct
 
@@ -12,6 +12,7 @@ from tenuto.core import Plan, Rejection
 from tenuto.model.events import Event
 from tenuto.model.failure import Failure
 from tenuto.model.inputs import Input, Started
+from tenuto.model.slots import SlotRequest, SlotRules
 from tenuto.model.status import Status
 from tenuto.store.parts.turns import EventResult
 
@@ -31,6 +32,13 @@ class Answer(Struct, frozen=True, gc=False, kw_only=True):
     """The node that an event was for takes further events."""
 
 
+class RuledRequest(NamedTuple):
+    """What a start asks for, by rules that were in force a moment ago."""
+
+    rules: SlotRules
+    request: SlotRequest | Rejection | None
+
+
 class StartFacts(Struct, frozen=True, kw_only=True):
     """The facts of a start beside its input."""
 
@@ -44,6 +52,8 @@ class StartFacts(Struct, frozen=True, kw_only=True):
     """Whether its values are encrypted whatever its definition says, as those of its parent are."""
     asked_at: datetime | None = None
     """When the request arrived: its place in a queue; None: the moment of its turn."""
+    ruled: RuledRequest | None = None
+    """What it asks for, where rules of the queue were evaluated before its turn."""
 
 
 class Notice(Struct, frozen=True, gc=False):

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from tenuto.model.durations import epoch_ms, from_epoch_ms
-from tenuto.model.events import stream_of
+from tenuto.model.events import Event, stream_of
 from tenuto.model.log import LogRow
 from tenuto.store.columns import EventColumns
 from tenuto.store.errors import Fenced
@@ -20,13 +20,21 @@ from tenuto.store.outbox_columns import (
     PostingColumns,
     listener_of,
     outbox_columns,
+    outbox_event,
     outbox_row,
     posting_columns,
     posting_of,
     share_of,
 )
 from tenuto.store.outbox_turns import chosen
-from tenuto.store.parts.outbox import DuePostings, OutboxRow, Posting, Settlement, Stretch
+from tenuto.store.parts.outbox import (
+    MOST_EVENT_BYTES,
+    DuePostings,
+    OutboxRow,
+    Posting,
+    Settlement,
+    Stretch,
+)
 from tenuto.store.parts.turns import InstanceWrite
 
 
@@ -58,11 +66,23 @@ class MemoryOutbox(MemoryPart):
             notice = unpack(StoredNotice, row)
             share = shares[number] = f"drain/{notice.stretch.share}"
             if notice.stretch.instance_id not in passing_over and _is_free(disk, share, process_id):
-                rows.append(_outbox_row(disk, number, notice))
+                rows.append(_outbox_row(number, notice))
         taken = chosen(rows, after, limit)
         for each in taken:
             disk.shares[shares[each.number]] = process_id
         return taken
+
+    async def events(self, rows: Sequence[OutboxRow]) -> list[Event | None]:
+        found: list[Event | None] = []
+        read = 0
+        for row in rows:
+            stored = self._disk.events.get(row.event_number)
+            columns = (None,) if stored is None else unpack(StoredEvent, stored).event
+            read += 0 if columns[0] is None else len(columns[3])
+            if found and read > MOST_EVENT_BYTES:
+                break
+            found.append(outbox_event(columns))
+        return found
 
     async def stretches(self, asked: Sequence[Stretch]) -> list[list[LogRow]]:
         log = self._disk.log
@@ -199,11 +219,9 @@ def _is_free(disk: MemoryDisk, name: str, process_id: str) -> bool:
     return holder is None or holder == process_id or not disk.lives(holder)
 
 
-def _outbox_row(disk: MemoryDisk, number: int, notice: StoredNotice) -> OutboxRow:
+def _outbox_row(number: int, notice: StoredNotice) -> OutboxRow:
     tenant, _, stream, first_seq, last_seq, status, _ = notice.stretch
-    stored = disk.events.get(notice.event)
-    event = (None,) if stored is None else unpack(StoredEvent, stored).event
-    return outbox_row((number, tenant, stream, first_seq, last_seq, status, *event))
+    return outbox_row((number, tenant, stream, first_seq, last_seq, status, notice.event, None))
 
 
 def _by_turns(heads: list[tuple[int, int, PostingColumns]], now: int) -> list[PostingColumns]:

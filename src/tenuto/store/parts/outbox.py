@@ -22,6 +22,9 @@ from tenuto.store.parts.listeners import Listener, ListenerLevel
 TENANTS_IN_TURN: Final = 25
 """Tenants whose oldest rows are in a claim of the outbox, however old those of others are."""
 
+MOST_EVENT_BYTES: Final = 1_000_000
+"""Bytes of payload up to which events of the outbox are read at once."""
+
 
 class Lifecycle(Struct, frozen=True, gc=False):
     """Decides whether the entries of a write have listeners, and get an outbox row."""
@@ -53,7 +56,8 @@ class OutboxRow(Struct, frozen=True, gc=False, kw_only=True):
     last_seq: int = 0
     status: str = ""
     """The status of the instance before the first entry."""
-    event: Event | None = None
+    event_number: int = 0
+    """The number of the event in the inbox; 0: the row is a stretch."""
 
     @property
     def stretch(self) -> Stretch:
@@ -111,8 +115,16 @@ class Outbox(Protocol):
         that begin there: one row of each tenant, then the second of each; those of one tenant are
         in order. If there are fewer than `limit`, there are no others.
 
-        A process claims all rows of a stream, until it calls `drain`; a store may claim other
+        Events are not read: a row may be claimed many times before it is drained. A process claims
+        all rows of a stream, until it calls `drain`; a store may claim other
         streams after each. Rows of the streams in `passing_over` are left out.
+        """
+
+    async def events(self, rows: Sequence[OutboxRow]) -> list[Event | None]:
+        """The events of the first of these rows, in order; None: it is not in the inbox any more.
+
+        Of as many rows as have `MOST_EVENT_BYTES` of payload together, and of the first one
+        however large it is.
         """
 
     async def stretches(self, asked: Sequence[Stretch]) -> list[list[LogRow]]:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from tenuto.model.durations import epoch_ms, from_epoch_ms
+from tenuto.model.events import Event
 from tenuto.model.log import LogRow
 from tenuto.store.errors import Fenced
 from tenuto.store.outbox_columns import (
@@ -14,12 +15,14 @@ from tenuto.store.outbox_columns import (
     ListenerColumns,
     PostingColumns,
     listener_of,
+    outbox_event,
     outbox_row,
     posting_columns,
     posting_of,
 )
 from tenuto.store.outbox_turns import ROWS_IN_TURN, in_turn
 from tenuto.store.parts.outbox import (
+    MOST_EVENT_BYTES,
     TENANTS_IN_TURN,
     DuePostings,
     Outbox,
@@ -66,6 +69,14 @@ class PostgresOutbox(Outbox):
         }
         found = await pool.rows("outbox", {"shares": shares, "limit": limit, **left_out, **turn})
         return in_turn(map(outbox_row, found), after, limit)
+
+    async def events(self, rows: Sequence[OutboxRow]) -> list[Event | None]:
+        which: dict[str, Column] = {
+            "numbers": [row.event_number for row in rows],
+            "most": MOST_EVENT_BYTES,
+        }
+        found = await self._database.connections.rows("outbox_events", which)
+        return list(map(outbox_event, found))
 
     def _first_share(self, process_id: str) -> int:
         """Other shares after each drain, so that full ones do not delay the rest.

@@ -2717,8 +2717,8 @@ RETURNING substr(name, 7)::bigint;
 
 -- name: outbox
 -- The oldest rows of some shares of the outbox, and the oldest few of each of some tenants in these,
--- which follow one in a circle; except those of some streams, and with the events of the inbox. Some
--- are both.
+-- which follow one in a circle; except those of some streams, with the numbers of events of the
+-- inbox, and with the ids of those without a stream. Some are both.
 WITH RECURSIVE turn (share, tenant, first, place) AS (
     SELECT share.number, begin.tenant, begin.tenant, 1
     FROM unnest(:shares::bigint[]) AS share (number)
@@ -2754,8 +2754,12 @@ WITH RECURSIVE turn (share, tenant, first, place) AS (
 
 SELECT
     told.number, told.tenant, told.instance_id, told.first_seq, told.last_seq, told.status,
-    event.tenant, event.id, event.pattern, event.payload, event.received_at, event.timestamp,
-    event.correlation_id, event.content_hash, event.chain, event.origin
+    told.event_number,
+    CASE told.instance_id WHEN '' THEN (
+        SELECT stored.id FROM tenuto.events AS stored
+        WHERE stored.number = told.event_number
+        LIMIT 1
+    ) END AS event_id
 FROM (
     (
         SELECT first.*
@@ -2783,12 +2787,32 @@ FROM (
         ORDER BY row.share, row.tenant, row.number LIMIT :each
     ) AS own
 ) AS told
+ORDER BY told.number;
+
+-- name: outbox_events
+-- Events of the inbox in the order in which they were asked for, up to so many bytes of payload and
+-- at least the first. Empty where it is gone.
+SELECT
+    event.tenant, event.id, event.pattern, event.payload, event.received_at, event.timestamp,
+    event.correlation_id, event.content_hash, event.chain, event.origin
+FROM (
+    SELECT
+        asked.number, asked.place,
+        sum(coalesce(sized.bytes, 0)) OVER (ORDER BY asked.place) AS bytes
+    FROM unnest(:numbers::bigint[]) WITH ORDINALITY AS asked (number, place)
+    LEFT JOIN LATERAL (
+        SELECT octet_length(stored.payload) AS bytes FROM tenuto.events AS stored
+        WHERE stored.number = asked.number
+        LIMIT 1
+    ) AS sized ON true
+) AS named
 LEFT JOIN LATERAL (
     SELECT stored.* FROM tenuto.events AS stored
-    WHERE stored.number = told.event_number
+    WHERE stored.number = named.number
     LIMIT 1
 ) AS event ON true
-ORDER BY told.number;
+WHERE named.place = 1 OR named.bytes <= :most::bigint
+ORDER BY named.place;
 
 -- name: stretches
 -- Ranges of logs, each entry with the place of its range among those that were asked for.

@@ -47,6 +47,7 @@ from tenuto.store.parts.turns import (
 )
 from tenuto.store.parts.waits import WaitRow
 from tenuto.store.sqlite.faults import REFUSED
+from tenuto.store.sqlite.mark_space import mark_bytes, mark_space
 from tenuto.store.sqlite.outbox_writes import UNHEARD, Heard, write_events_heard, write_stretches
 from tenuto.store.sqlite.row_port import driven, written
 from tenuto.store.sqlite.rows import jobs_of
@@ -447,7 +448,10 @@ def _write_ownership(session: Session, process_id: str, won: list[InstanceWrite]
 
 def _write_events(session: Session, turn: Turn, events: Sequence[Event]) -> dict[str, EventResult]:
     given = [event_columns(event) for event in events]
-    session.insert("insert_events", [(*columns, turn.id) for columns in given])
+    session.insert(
+        "insert_events",
+        [(*columns, turn.id, mark_space(len(columns.payload))) for columns in given],
+    )
     return _event_results(session, turn, given)
 
 
@@ -475,19 +479,11 @@ def _event_result(
 def _write_matches(session: Session, matches: Sequence[MatchWrite]) -> None:
     # Of two for one event the first counts, and a statement takes each event once.
     first = {match.key: match for match in reversed(matches) if match.is_done}
-    session.insert(
-        "mark_matched",
-        [
-            (
-                *match.key,
-                epoch_ms(match.matched_at),
-                match.resumed,
-                match.cancelled,
-                match.started,
-            )
-            for match in first.values()
-        ],
-    )
+    marks = [
+        (match.key, (epoch_ms(match.matched_at), match.resumed, match.cancelled, match.started))
+        for match in first.values()
+    ]
+    session.insert("mark_matched", [(*key, *mark, mark_bytes(mark)) for key, mark in marks])
     session.insert("insert_mail", [mail_columns(mail) for match in matches for mail in match.mail])
     _put_deliveries(session, [each for match in matches for each in match.deliveries])
 

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
+from operator import itemgetter
 
 from tenuto.model.durations import epoch_ms, from_epoch_ms
+from tenuto.model.events import Event
 from tenuto.model.log import LogRow
-from tenuto.store.outbox_columns import PostingColumns, outbox_row, posting_columns, posting_of
+from tenuto.store.outbox_columns import (
+    PostingColumns,
+    outbox_event,
+    outbox_row,
+    posting_columns,
+    posting_of,
+)
 from tenuto.store.outbox_turns import ROWS_IN_TURN, in_turn
 from tenuto.store.parts.outbox import (
+    MOST_EVENT_BYTES,
     TENANTS_IN_TURN,
     DuePostings,
     OutboxRow,
@@ -38,8 +47,17 @@ class SqliteOutbox(SqlitePart):
             "tenants": TENANTS_IN_TURN,
             "each": ROWS_IN_TURN,
         }
-        found = [outbox_row(with_bytes(row, 9, 13)) for row in session.packed("outbox", which)]
+        found = map(outbox_row, session.packed("outbox", which))
         return in_turn(found, after, limit)
+
+    @looks
+    def events(self, session: Session, rows: Sequence[OutboxRow]) -> list[Event | None]:
+        which: dict[str, Column] = {
+            "numbers": as_json([row.event_number for row in rows]),
+            "most": MOST_EVENT_BYTES,
+        }
+        found = sorted(session.packed("outbox_events", which), key=itemgetter(0))
+        return [outbox_event(with_bytes(row[1:], 3, 7)) for row in found]
 
     @looks
     def stretches(self, session: Session, asked: Sequence[Stretch]) -> list[list[LogRow]]:

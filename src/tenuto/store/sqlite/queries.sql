@@ -726,8 +726,8 @@ FROM (
 
 -- name: insert_events
 -- Insert events that are new.
-INSERT INTO events ({event_columns}, turn_id)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) /* for each row */
+INSERT INTO events ({event_columns}, turn_id, mark_space)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) /* for each row */
 ON CONFLICT (tenant, id) DO NOTHING;
 
 -- name: newest_event
@@ -747,14 +747,16 @@ FROM json_each(?) AS wanted
 CROSS JOIN events AS e ON e.tenant = wanted.value ->> 0 AND e.id = wanted.value ->> 1;
 
 -- name: mark_matched
--- Record that the matching of these events is done, once for each.
+-- Record that the matching of these events is done, once for each. The mark of a large one takes as
+-- many bytes as are taken off: a row of the same length is overwritten where it differs.
 UPDATE events
 SET
     matched_at = done.column3,
     resumed = done.column4,
     cancelled = done.column5,
-    started = done.column6
-FROM (VALUES (?, ?, ?, ?, ?, ?) /* for each row */) AS done
+    started = done.column6,
+    mark_space = substr(events.mark_space, 1 + done.column7)
+FROM (VALUES (?, ?, ?, ?, ?, ?, ?) /* for each row */) AS done
 WHERE events.tenant = done.column1 AND events.id = done.column2 AND events.matched_at IS NULL;
 
 -- name: put_deliveries
@@ -1540,7 +1542,8 @@ VALUES (?, ?, 0, 0, '', ?) /* for each row */;
 
 -- name: outbox
 -- The oldest rows of the outbox, and the oldest few of each of some tenants, which follow one in a
--- circle; except those of some streams, and with the events of the inbox. Some are both. Packed.
+-- circle; except those of some streams, with the numbers of events of the inbox, and with the ids of
+-- those without a stream. Some are both. Packed.
 WITH RECURSIVE turn (tenant, first, place) AS (
     SELECT begin.tenant, begin.tenant, 1
     FROM (
@@ -1565,9 +1568,12 @@ SELECT
     json_group_array(
         json_array(
             told.number, told.tenant, told.instance_id, told.first_seq, told.last_seq, told.status,
-            event.tenant, event.id, event.pattern, hex(event.payload), event.received_at,
-            event.timestamp, event.correlation_id, hex(event.content_hash), event.chain,
-            event.origin
+            told.event_number,
+            iif(
+                told.instance_id = '',
+                (SELECT event.id FROM events AS event WHERE event.number = told.event_number),
+                NULL
+            )
         )
     )
 FROM (
@@ -1588,8 +1594,28 @@ FROM (
         ) AS few
     )) AS own
 ) AS taken
-CROSS JOIN outbox AS told ON told.number = taken.number
-LEFT JOIN events AS event ON event.number = told.event_number;
+CROSS JOIN outbox AS told ON told.number = taken.number;
+
+-- name: outbox_events
+-- Events of the inbox, each with its place among those that were asked for, up to so many bytes of
+-- payload and at least the first. The place alone where it is gone. Packed.
+SELECT
+    json_group_array(
+        json_array(
+            named.key, event.tenant, event.id, event.pattern, hex(event.payload),
+            event.received_at, event.timestamp, event.correlation_id, hex(event.content_hash),
+            event.chain, event.origin
+        )
+    )
+FROM (
+    SELECT
+        asked.key, asked.value,
+        sum(coalesce(length(sized.payload), 0)) OVER (ORDER BY asked.key) AS bytes
+    FROM json_each(:numbers) AS asked
+    LEFT JOIN events AS sized ON sized.number = asked.value
+) AS named
+LEFT JOIN events AS event ON event.number = named.value
+WHERE named.key = 0 OR named.bytes <= :most;
 
 -- name: stretches
 -- Ranges of logs, each entry with the place of its range among those that were asked for. Packed.

@@ -67,7 +67,7 @@ CREATE TABLE concurrency (
     document BLOB NOT NULL,
     version INTEGER NOT NULL,
     changed_at INTEGER NOT NULL,
-    changed_by TEXT,
+    changed_by TEXT, changes INTEGER NOT NULL DEFAULT 0, ranked_to TEXT,
     PRIMARY KEY (tenant)
 ) STRICT;
 
@@ -142,7 +142,7 @@ CREATE TABLE events (
     content_hash BLOB NOT NULL,
     turn_id TEXT NOT NULL,
     resumed INTEGER NOT NULL DEFAULT 0,
-    matched_at INTEGER, cancelled INTEGER NOT NULL DEFAULT 0, started INTEGER NOT NULL DEFAULT 0, chain INTEGER NOT NULL DEFAULT 0, origin TEXT,
+    matched_at INTEGER, cancelled INTEGER NOT NULL DEFAULT 0, started INTEGER NOT NULL DEFAULT 0, chain INTEGER NOT NULL DEFAULT 0, origin TEXT, mark_space BLOB,
     UNIQUE (tenant, id)
 ) STRICT;
 
@@ -236,7 +236,7 @@ CREATE TABLE processes (
     started_at INTEGER NOT NULL,
     stopped_at INTEGER,
     is_clean INTEGER NOT NULL DEFAULT 0
-, seen_at INTEGER NOT NULL DEFAULT 0) STRICT, WITHOUT ROWID;
+, seen_at INTEGER NOT NULL DEFAULT 0, limits_known INTEGER NOT NULL DEFAULT 0) STRICT, WITHOUT ROWID;
 
 CREATE TABLE push_targets (
     tenant TEXT NOT NULL,
@@ -264,7 +264,7 @@ CREATE TABLE queue_rules (
     is_hold INTEGER NOT NULL,
     note TEXT,
     created_at INTEGER NOT NULL,
-    created_by TEXT,
+    created_by TEXT, unapplied INTEGER,
     PRIMARY KEY (tenant, id)
 ) STRICT;
 
@@ -326,7 +326,7 @@ CREATE TABLE secrets (
 CREATE TABLE slot_counts (
     tenant TEXT NOT NULL,
     limit_key TEXT NOT NULL,
-    taken INTEGER NOT NULL,
+    taken INTEGER NOT NULL, is_waited_for INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (limit_key)
 ) STRICT;
 
