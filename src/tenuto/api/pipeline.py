@@ -109,7 +109,8 @@ class RequestPipeline:
     async def _http(self, incoming: IncomingRequest, receive: Receive, send: Send) -> None:
         method, request_id = incoming.scope["method"], incoming.request_id
         around: Pairs = [*SECURITY, (b"x-request-id", request_id.encode())]
-        sender = ResponseSender(without_body(send) if method == "HEAD" else send)
+        sent = without_body(send) if method == "HEAD" else send
+        sender = ResponseSender(sent, self.service.clock)
         try:
             await self._answer(incoming, receive, sender, around)
         except ClientGone:
