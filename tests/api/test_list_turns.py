@@ -9,7 +9,7 @@ import pytest
 
 from tenuto.api.call import Call
 from tenuto.api.incoming import IncomingRequest
-from tenuto.api.list_turns import ListTurns
+from tenuto.api.list_turns import CHANGES_AT_ONCE, CHANGES_BESIDE_OTHERS, ListTurns
 from tenuto.api.operation import Operation
 from tenuto.api.pipeline import RequestPipeline
 from tenuto.model.errors import ProcessStops
@@ -155,3 +155,42 @@ async def test_a_list_whose_client_is_gone_waits_no_longer_and_is_not_made(
         assert len(turns) == 0
         assert (await call.get("/workflows")).status == 200
         assert made.count("list_workflows") == 1
+
+
+async def test_fewer_of_a_tenant_are_under_way_once_others_are_at_work() -> None:
+    most = 3
+    turns = ListTurns(most_of=lambda _: most)
+    for _ in range(most):
+        await turns.enter("a")
+    waiting = [asyncio.ensure_future(turns.enter("a")) for _ in range(5)]
+    most = 1
+    counts = []
+    for bound in (1, 1, 1, 3):
+        most = bound
+        turns.leave("a")
+        await asyncio.sleep(0)
+        counts.append(sum(each.done() for each in waiting))
+    assert counts == [0, 0, 1, 4]
+
+
+@pytest.mark.parametrize(
+    ("is_shared", "at_once"), [(True, CHANGES_BESIDE_OTHERS), (False, CHANGES_AT_ONCE)]
+)
+async def test_a_tenant_changes_few_records_at_once_while_others_are_at_work(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, is_shared: bool, at_once: int
+) -> None:
+    task = {"id": "one", "kind": "pull"}
+    async with serve() as call, asyncio.timeout(60):
+        service = call.pipeline.service
+        sharing = service.app.engine.shared.sharing
+        monkeypatch.setattr(sharing, "is_beside_others", lambda _: is_shared)
+        turns = service.change_turns
+        for _ in range(at_once):
+            await turns.enter("default")
+        put = asyncio.ensure_future(call("PUT", "/tasks/one", task))
+        while not turns.has_waiting:
+            assert (await call.get("/me")).status == 200
+        assert not put.done()
+        turns.leave("default")
+        assert (await put).status in {200, 201}
+        assert len(turns) == 1

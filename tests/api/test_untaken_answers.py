@@ -30,6 +30,7 @@ from tenuto.api.service import Service
 from tenuto.api.untaken_answers import MOST_KNOWN, UntakenAnswers
 from tenuto.model.errors import StoreUnavailable
 from tenuto.model.json import Object
+from tenuto.ports import SystemClock
 from tests.api.conftest import WAIT, Caller, Serve, until
 from tests.api.test_slow_requests import DRAIN_SECONDS, TAKING_SECONDS, UPGRADE, WHOLE, Line
 from tests.kit.turns import turns
@@ -57,13 +58,27 @@ async def test_a_large_body_goes_out_in_pieces_and_a_small_one_as_it_is() -> Non
         sent.append(message)
 
     small: Message = {"type": "http.response.body", "body": b"x" * PIECE}
-    await ResponseSender(send)(small)
+    await ResponseSender(send, SystemClock())(small)
     assert sent.pop() is small
     body = bytes(range(256)) * (PIECE // 64) + b"end"
-    await ResponseSender(send)({"type": "http.response.body", "body": body})
+    await ResponseSender(send, SystemClock())({"type": "http.response.body", "body": body})
     assert b"".join(each["body"] for each in sent) == body
     assert all(len(each["body"]) <= PIECE for each in sent)
     assert [each["more_body"] for each in sent] == [True] * (len(sent) - 1) + [False]
+
+
+async def test_the_loop_goes_on_between_the_pieces_of_an_answer_that_is_taken_at_once() -> None:
+    turn, sent_in = 0, list[int]()
+
+    async def send(_: Message) -> None:
+        sent_in.append(turn)
+
+    body: Message = {"type": "http.response.body", "body": b"x" * 5 * PIECE}
+    sending = asyncio.ensure_future(ResponseSender(send, SystemClock())(body))
+    while not sending.done():
+        await asyncio.sleep(0)
+        turn += 1
+    assert len(set(sent_in)) == 5
 
 
 async def test_a_client_that_takes_nothing_is_closed_after_a_while_and_one_that_takes_is_not() -> (

@@ -25,7 +25,6 @@ from tenuto.model.large_json import decode
 from tenuto.model.pauses import PACE, between_parts
 from tenuto.store.memory import MemoryDisk, MemoryStore
 from tests.engine.situations import beside_another
-from tests.kit.patience import PATIENCE
 
 
 @pytest.mark.asyncio
@@ -336,28 +335,6 @@ async def test_the_bounds_of_a_saved_schema_are_found_in_a_thread(
     async with Tenuto(MemoryStore(disk)) as app:
         await app.start("small", {"k1": "a"})
     assert threads == ["large document"]
-
-
-@pytest.mark.asyncio
-async def test_documents_that_follow_each_other_are_read_in_one_thread() -> None:
-    """The loop waits for each start of a thread."""
-    documents = LargeDocuments()
-    threads = {await documents.aside(threading.current_thread) for _ in range(5)}
-    assert len(threads) == 1
-    [thread] = threads
-    documents.refuse_all()
-    thread.join(PATIENCE)
-    assert not thread.is_alive()
-
-
-@pytest.mark.asyncio
-async def test_the_thread_ends_where_no_document_follows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(large_documents, "_IDLE_SECONDS", 0)
-    documents = LargeDocuments()
-    thread = await documents.aside(threading.current_thread)
-    await asyncio.to_thread(thread.join, PATIENCE)
-    assert not thread.is_alive()
-    assert await documents.aside(threading.current_thread) is not thread
 
 
 @pytest.mark.asyncio

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tenuto.model.durations import epoch_ms
 from tenuto.model.status import Status
 from tenuto.store.parts.jobs import JobKey, JobRow
 from tenuto.store.parts.stats import Completed, Tally, TaskJobs, WaitingJobs
@@ -49,7 +50,8 @@ async def test_completed_instances_say_how_long_they_took(store: Store) -> None:
     ended = [step(id, 1, update=done) for id in ("i0", "i2", "theirs", "old", "tried")]
     await store.turns.commit(turn("t2", *ended))
     found = await store.stats.durations("default", NOON, 10)
-    assert found == [Completed(moment(MINUTE), MINUTE - 2), Completed(moment(MINUTE), MINUTE)]
+    at = epoch_ms(moment(MINUTE))
+    assert found == [Completed(at, MINUTE - 2), Completed(at, MINUTE)]
     assert await store.stats.durations("default", NOON, 1) == found[:1]
 
 

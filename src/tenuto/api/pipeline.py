@@ -28,6 +28,7 @@ from tenuto.api.call import NO_QUERY, Call, ClientGone
 from tenuto.api.entity_tags import is_known
 from tenuto.api.incoming import IncomingRequest, with_offered_credential
 from tenuto.api.large_documents.answers import answer_without_tracebacks
+from tenuto.api.list_turns import ListTurns
 from tenuto.api.operation import Operation
 from tenuto.api.problems import Refusal, broken, problem_answer
 from tenuto.api.request_audit import RequestAudit
@@ -54,7 +55,7 @@ from tenuto.api.responses import (
 from tenuto.api.routes import Routes
 from tenuto.api.service import Service
 from tenuto.api.shapes import Query, items_in
-from tenuto.api.shedding import shed_kinds, takes_turns
+from tenuto.api.shedding import changes_in_turn, shed_kinds, takes_turns
 from tenuto.api.ui.pages import UiPages
 from tenuto.api.untaken_answers import who_takes
 from tenuto.engine.load.pressure import Sheddable
@@ -84,6 +85,8 @@ class RequestPipeline:
         self._audit = RequestAudit(service.audit)
         self._shed = shed_kinds(service.operations)
         self._in_turn = frozenset(each.name for each in service.operations if takes_turns(each))
+        changes = (each.name for each in service.operations if changes_in_turn(each))
+        self._changes_in_turn = frozenset(changes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         match scope["type"]:
@@ -109,7 +112,8 @@ class RequestPipeline:
     async def _http(self, incoming: IncomingRequest, receive: Receive, send: Send) -> None:
         method, request_id = incoming.scope["method"], incoming.request_id
         around: Pairs = [*SECURITY, (b"x-request-id", request_id.encode())]
-        sender = ResponseSender(without_body(send) if method == "HEAD" else send)
+        sent = without_body(send) if method == "HEAD" else send
+        sender = ResponseSender(sent, self.service.clock)
         try:
             await self._answer(incoming, receive, sender, around)
         except ClientGone:
@@ -176,13 +180,7 @@ class RequestPipeline:
                 # Not before its body is there: a client may take its time for that.
                 incoming.place = self.service.pressure.starts.enter(call.principal.tenant)
             call.place = incoming.place
-            # What waits for a change keeps no turn meanwhile.
-            is_waiting = b"wait=" in scope["query_string"]
-            is_in_turn = operation.name in self._in_turn and not is_waiting
-            if is_in_turn or self._was_large(incoming):
-                answer = await self._perform_in_turn(incoming, operation, call)
-            else:
-                answer = await self._perform(incoming, operation, call)
+            answer = await self._perform_in_turn(incoming, operation, call)
         except TenutoError as error:
             await self._audit.refusal(incoming, error)
             raise
@@ -235,22 +233,35 @@ class RequestPipeline:
     async def _perform_in_turn(
         self, incoming: IncomingRequest, operation: Operation, call: Call[Any]
     ) -> object:
-        turns, who = self.service.list_turns, who_takes(incoming.principal, incoming.source)
+        turns = self._turns(incoming, operation)
+        if turns is None:
+            return await self._perform(incoming, operation, call)
         # A request without a credential is of no tenant.
-        tenant = call.principal.tenant or who
-        await self._enter(incoming, call, tenant)
+        tenant = call.principal.tenant or who_takes(incoming.principal, incoming.source)
+        await self._enter(incoming, call, tenant, turns)
         clock, sharing = self.service.clock, self.service.app.engine.shared.sharing
         began = clock.ticks()
         try:
-            self._refuse_again(incoming)
+            if incoming.read:
+                self._refuse_again(incoming)
             return await self._perform(incoming, operation, call)
         finally:
             # The answer does not wait for the rest; the next one in its turn does.
-            rest = sharing.rest_after(clock.ticks() - began, tenant, is_in_loop=True)
+            is_in_loop = turns is self.service.list_turns
+            rest = sharing.rest_after(clock.ticks() - began, tenant, is_in_loop=is_in_loop)
             if rest:
                 clock.call_later(rest, partial(turns.leave, tenant))
             else:
                 turns.leave(tenant)
+
+    def _turns(self, incoming: IncomingRequest, operation: Operation) -> ListTurns | None:
+        """The turns that it waits for; None: it is made at once."""
+        if operation.name in self._changes_in_turn:
+            return self.service.change_turns
+        # What waits for a change keeps no turn meanwhile.
+        is_waiting = b"wait=" in incoming.scope["query_string"]
+        is_in_turn = operation.name in self._in_turn and not is_waiting
+        return self.service.list_turns if is_in_turn or self._was_large(incoming) else None
 
     def _was_large(self, incoming: IncomingRequest) -> bool:
         """Whether a read has to wait for its turn, since its newest answer was large."""
@@ -262,9 +273,10 @@ class RequestPipeline:
         who = who_takes(incoming.principal, incoming.source)
         self.service.untaken.refuse_again(who, incoming.read)
 
-    async def _enter(self, incoming: IncomingRequest, call: Call[Any], tenant: str) -> None:
-        """Wait for the turn of a read; ClientGone: what is made for nobody, others wait for."""
-        turns = self.service.list_turns
+    async def _enter(
+        self, incoming: IncomingRequest, call: Call[Any], tenant: str, turns: ListTurns
+    ) -> None:
+        """Wait for its turn; ClientGone: what is made for nobody, others wait for."""
         if turns.has_room(tenant) or incoming.principal is None:
             await turns.enter(tenant)
             return

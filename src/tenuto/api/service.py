@@ -26,7 +26,7 @@ from tenuto.api.event_tickets import event_tickets
 from tenuto.api.large_documents.asking import Asking
 from tenuto.api.large_documents.inputs import check_input
 from tenuto.api.large_documents.reader import DocumentReader
-from tenuto.api.list_turns import ListTurns
+from tenuto.api.list_turns import CHANGES_AT_ONCE, CHANGES_BESIDE_OTHERS, ListTurns
 from tenuto.api.operation import Operation, Size
 from tenuto.api.problems import Refusal
 from tenuto.api.queue_depths import QueueDepths
@@ -173,6 +173,13 @@ class Service:
         """Large answers that clients have not taken yet."""
         self.list_turns = ListTurns()
         """How many lists of a tenant are made at once."""
+        sharing = app.engine.shared.sharing
+        self.change_turns = ListTurns(
+            most_of=lambda tenant: (
+                CHANGES_BESIDE_OTHERS if sharing.is_beside_others(tenant) else CHANGES_AT_ONCE
+            )
+        )
+        """How many records a tenant changes at once."""
         self.waiting: set[asyncio.Future[Held]] = set()
         """Waits for the end of instances; cancelled when the service stops."""
         self.live = LiveHub(app.engine)
@@ -212,6 +219,7 @@ class Service:
         """Refuse what is not read or decided on yet, and answer for events that are not matched."""
         self.app.engine.leave_long_requests()
         self.list_turns.end()
+        self.change_turns.end()
         for process in (self.document_process, self.input_process, self.answer_process):
             process.refuse_all()
 

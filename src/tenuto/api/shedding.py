@@ -40,6 +40,10 @@ LARGE: Final = frozenset(
 """Reads of single records that a tenant can make large. They are not refused under load."""
 
 
+AT_ONCE: Final = frozenset({"revoke_key", "put_concurrency", "stop_test_run", "cancel_bulk"})
+"""Changes by which harm is ended, or an overload: they wait for no others of their tenant."""
+
+
 def shed_kinds(operations: Iterable[Operation]) -> dict[str, Sheddable]:
     """The kind of each operation that may be refused, by name; the others are always taken."""
     return {each.name: kind for each in operations if (kind := _kind(each)) is not None}
@@ -56,6 +60,11 @@ def _kind(operation: Operation) -> Sheddable | None:
 def takes_turns(operation: Operation) -> bool:
     """Whether few of a tenant are made at once: each may read, and hold in memory, much."""
     return is_list(operation) or operation.name in READS | LARGE
+
+
+def changes_in_turn(operation: Operation) -> bool:
+    """Whether few of a tenant are made at once: it changes a record, of which there may be many."""
+    return operation.method in ("PUT", "DELETE") and operation.name not in AT_ONCE
 
 
 def is_list(operation: Operation) -> bool:

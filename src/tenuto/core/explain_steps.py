@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import heapq
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 
 from msgspec import Struct, field
@@ -36,6 +37,7 @@ from tenuto.model.graph import Approval, Delay, EventWait, SubWorkflow
 from tenuto.model.ids import NodeKey, around
 from tenuto.model.inputs import TimerKey, TimerKind
 from tenuto.model.json import JSON, Object, is_small
+from tenuto.model.pauses import between_parts
 from tenuto.model.policy import NO_POLICIES, NO_POLICY, BusinessRetryPolicy, Policies
 from tenuto.model.status import NodeStatus
 from tenuto.model.working_time import BusinessDuration, WorkingDuration, in_words
@@ -85,6 +87,7 @@ class Steps(Struct, frozen=True):
         inside: defaultdict[NodeKey, list[NodeKey]] = defaultdict(list)
         outside: list[NodeKey] = []
         for key in self.state.open_nodes():
+            between_parts()
             loop = self.plan[key.node].loop
             place = None if loop is None else NodeKey(loop, around(key.iteration))
             # A loop that is over, and whose iterations are still ending, is not a step to wait for.
@@ -125,14 +128,20 @@ class Steps(Struct, frozen=True):
         patience, _ = self.plan.undo_patience(step, self.policies.policy(step.task_id))
         return [self._attempt(key, work, step.task_id, patience)]
 
-    def _all(self, keys: Iterable[NodeKey], inside: Mapping[NodeKey, list[NodeKey]]) -> list[Cause]:
-        ordered = sorted(keys, key=lambda key: (self.state.nodes[key].opened, key))
-        causes = [cause for key in ordered[:MOST_CAUSES] for cause in self._of(key, inside)]
-        hidden = len(ordered) - MOST_CAUSES
+    def _all(
+        self, keys: Collection[NodeKey], inside: Mapping[NodeKey, list[NodeKey]]
+    ) -> list[Cause]:
+        oldest = heapq.nsmallest(MOST_CAUSES, keys, key=self._age)
+        causes = [cause for key in oldest for cause in self._of(key, inside)]
+        hidden = len(keys) - MOST_CAUSES
         if hidden > 0:
             message = f"{hidden} more steps are open"
             causes.append(Cause(kind=CauseKind.RUNNING, message=message, details={"more": hidden}))
         return causes
+
+    def _age(self, key: NodeKey) -> tuple[int, NodeKey]:
+        between_parts()
+        return self.state.nodes[key].opened, key
 
     def _of(self, key: NodeKey, inside: Mapping[NodeKey, list[NodeKey]]) -> list[Cause]:
         node = self.state.nodes[key]

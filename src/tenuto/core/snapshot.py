@@ -40,6 +40,7 @@ from tenuto.model.inputs import TimerKey
 from tenuto.model.json import JSON, Object
 from tenuto.model.log import UnknownEntry
 from tenuto.model.moments import spelled
+from tenuto.model.pauses import between_parts
 
 SHAPE = 7
 """The number of the shape that is written; one that is greater was written by a newer program.
@@ -371,11 +372,13 @@ def _restored_loops(
         return LoopState(**found)
 
     def iteration(each: Struct) -> Iteration:
+        between_parts()
         found = asdict(each)
         found["variables"] = variables(found["variables"])
         return Iteration(**found)
 
     def past(key: NodeKey, each: Struct) -> PastIteration:
+        between_parts()
         found = asdict(each)
         found["variables"] = variables(found["variables"])
         if found.pop("item_in_log"):

@@ -89,9 +89,14 @@ def waits_of(plan: Plan, state: InstanceState, *, in_full: bool = False) -> list
     if not state.open_waits:
         return []
     room = _Room()
-    keys = [key for key in state.open_nodes() if state.nodes[key].is_wait]
+    keys: list[NodeKey] = []
+    for key in state.open_nodes():
+        between_parts()
+        if state.nodes[key].is_wait:
+            keys.append(key)
     waits: list[JSON] = []
     for key in sorted(keys, key=lambda key: state.nodes[key].opened):
+        between_parts()
         config = plan[key.node].node.config
         if isinstance(config, Approval):
             waits.append(_approval(state, key, config, room))

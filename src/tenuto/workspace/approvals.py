@@ -77,11 +77,11 @@ class TenantApprovals:
             # One more than is shown tells whether there are more.
             most = limit - len(items) + 1
             listed = partial(self._listed, held, row, which, begin, most)
-            for place, found in await of_whole(self._source, held, listed):
+            for place, found, bytes_of_it in await of_whole(self._source, held, listed):
                 if len(items) == limit or size >= MOST_BYTES:
                     return Page(items=items, next_cursor=write_cursor(last))
                 items.append(found)
-                size += len(msgspec.json.encode(found))
+                size += bytes_of_it
                 last = place
             last = _position(row)
         if rows:
@@ -91,10 +91,10 @@ class TenantApprovals:
 
     def _listed(
         self, held: Held, row: InstanceRow, which: ApprovalFilter, begin: Position, most: int
-    ) -> list[tuple[Position, OpenApproval]]:
-        """Up to so many approvals of an instance that a filter finds after a place."""
+    ) -> list[tuple[Position, OpenApproval, int]]:
+        """Up to so many approvals of an instance that a filter finds after a place, with sizes."""
         after = (
-            (place, found)
+            (place, found, len(msgspec.json.encode(found)))
             for place, found in self._open(held, row, begin)
             if self._fits(found, which)
         )

@@ -14,11 +14,12 @@ from datetime import UTC, datetime, timedelta
 from msgspec import Struct
 
 from tenuto.model.checks import within
-from tenuto.model.durations import iso
+from tenuto.model.durations import epoch_ms, iso
+from tenuto.model.pauses import between_parts
 from tenuto.model.test_run import is_test_run
-from tenuto.store.parts.stats import Tally
+from tenuto.store.parts.stats import Completed, Tally
 from tenuto.workspace.source import Source
-from tenuto.workspace.stats import MOST, MOST_HOURS
+from tenuto.workspace.stats import MOST, MOST_HOURS, of_many
 
 MOST_POINTS = 240
 _EARLIER = timedelta(hours=MOST_HOURS)
@@ -79,23 +80,35 @@ async def read_series(
     begins = [*range(first, last + 1, width)]
     start = _at(first)
     found = await seen.stats.tallies(tenant, start - _EARLIER, start, MOST)
-    tallies = [each for each in found if not is_test_run(each.definition_id)]
-    looked_at = Counter[str]()
-    for each in found:
-        looked_at[each.status] += each.instances
     ended = await seen.stats.durations(tenant, start - _EARLIER, MOST)
+
+    def view() -> SeriesView:
+        tallies = [each for each in found if not is_test_run(each.definition_id)]
+        looked_at = Counter[str]()
+        for each in found:
+            looked_at[each.status] += each.instances
+        took = _took(ended, begins)
+        return SeriesView(
+            since=iso(start),
+            seconds=width * 60,
+            is_complete=all(count < MOST for count in looked_at.values()),
+            latency=_percentiles([each for some in took.values() for each in some]),
+            points=_points(tallies, begins, took, _queued(depths, begins)),
+        )
+
+    return await of_many(source, tenant, len(found) + len(ended), view)
+
+
+def _took(ended: Sequence[Completed], begins: Sequence[int]) -> dict[int, list[int]]:
+    """By point: how long those took that ended in it."""
     took: dict[int, list[int]] = {}
+    start = epoch_ms(_at(begins[0]))
     for at, milliseconds in ended:
+        between_parts()
         if at >= start:
-            place = bisect_right(begins, int(at.timestamp()) // 60) - 1
+            place = bisect_right(begins, at // 60_000) - 1
             took.setdefault(place, []).append(milliseconds)
-    return SeriesView(
-        since=iso(start),
-        seconds=width * 60,
-        is_complete=all(count < MOST for count in looked_at.values()),
-        latency=_percentiles([each for some in took.values() for each in some]),
-        points=_points(tallies, begins, took, _queued(depths, begins)),
-    )
+    return took
 
 
 def _points(
@@ -107,6 +120,7 @@ def _points(
     happened = Counter[tuple[str, int]]()
     is_open = 0
     for each in tallies:
+        between_parts()
         has_ended = each.status.is_final
         started = bisect_right(begins, each.started_minute) - 1
         ended = bisect_right(begins, each.ended_minute) - 1 if has_ended else -1
@@ -118,6 +132,7 @@ def _points(
             is_open += each.instances
     points: list[Point] = []
     for place, minute in enumerate(begins):
+        between_parts()
         is_open += happened["started", place] - happened["ended", place]
         points.append(
             Point(

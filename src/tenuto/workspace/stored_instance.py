@@ -18,7 +18,7 @@ from tenuto.core.foreseen_undo import undo_plan
 from tenuto.core.view import context_of, state_of
 from tenuto.engine.definitions.large_documents import LARGE
 from tenuto.engine.events.event_views import waits_view
-from tenuto.engine.events.explainer import Explainer, explanation_view
+from tenuto.engine.events.explainer import Explainer, causes_in, explanation_view
 from tenuto.engine.tenancy import stored_id
 from tenuto.engine.turns.approvals import decision_asked, refuse_bad_form
 from tenuto.engine.turns.held import Held
@@ -57,6 +57,8 @@ _CELLS_AT_ONCE = 5_000
 
 Made = TypeVar("Made")
 
+_MANY_CAUSES = 100
+"""So many causes take a millisecond to be shown."""
 _MANY_UNDONE = 10
 """Compensation steps from which on an undo plan is made in a thread."""
 
@@ -124,7 +126,12 @@ class StoredInstance(ABC):
         a retry or a worker; a task or a child of it runs; it is paused, or being undone; or the
         process that worked for it is silent.
         """
-        return explanation_view(await self._explainer().explain(await self._held()))
+        held = await self._held()
+        explained = await self._explainer().explain(held)
+        if causes_in(explained.causes) < _MANY_CAUSES:
+            return explanation_view(explained)
+        view = partial(explanation_view, explained)
+        return await self._source.plans.values.aside(view, tenant=self._tenant)
 
     async def widget(self, widget_type: str, config: Given) -> Object:
         """A context value, shaped for a widget: `{instanceId, status, ready, data, error?}`.

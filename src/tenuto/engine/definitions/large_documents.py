@@ -6,23 +6,20 @@ import asyncio
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
-from queue import SimpleQueue
-from typing import Any, NamedTuple, TypeAlias, TypeVar
-from weakref import finalize
+from typing import Any, NamedTuple, TypeVar
 
 from tenuto.engine.bounds import DEFAULT_BOUNDS
+from tenuto.engine.definitions.idling_thread import IdlingThread
 from tenuto.engine.turns.fair_queue import FairQueue
 from tenuto.engine.turns.sharing import Sharing
-from tenuto.model.call_stack import with_call_room
 from tenuto.model.errors import Overloaded, ProcessStops
 from tenuto.model.json import is_small
 from tenuto.model.pauses import PACE
 from tenuto.tasks.collector import collect_young
 
 Made = TypeVar("Made")
-_Job: TypeAlias = Callable[[], bool]
-"""Work in the thread, which says whether the loop is still there."""
 
 LARGE = DEFAULT_BOUNDS.large_document
 _MOST_WAITING = 20
@@ -30,8 +27,6 @@ _MOST_WAITING = 20
 _SWITCH_SECONDS = 0.00001
 """How long the thread keeps the interpreter from the loop, which needs it many times a request."""
 
-_IDLE_SECONDS = 1.0
-"""For so long the thread waits for another document."""
 _PART_SECONDS = 0.001
 """For so long at least a thread works between two pauses."""
 _LONGEST_PAUSE = 0.02
@@ -62,12 +57,7 @@ class LargeDocuments:
         self._waiting: FairQueue[_Waiter] = FairQueue(lambda waiter: waiter.tenant)
         self.sharing = Sharing()
         """Says how long the documents of a tenant rest while others are at work."""
-        self._jobs: SimpleQueue[_Job | None] | None = None
-        """Those of the thread, which ends a while after the last document: the loop waits for each
-        start of one."""
-        self._end_thread: Callable[[], object] | None = None
-        """Ends the thread; called also where these documents are dropped before."""
-        self._idle: asyncio.TimerHandle | None = None
+        self._thread = IdlingThread("large document")
 
     async def read(
         self, size: int, work: Callable[[], Made], *, tenant: str = "", may_refuse: bool = True
@@ -84,9 +74,6 @@ class LargeDocuments:
     def refuse_all(self) -> None:
         """Refuse what may be refused and is not made yet, since the process stops."""
         self._is_left = True
-        if self._idle is not None:
-            self._idle.cancel()
-            self._leave_thread()
         for future in [*self._of_requests]:
             if not future.done():
                 future.set_exception(_left())
@@ -143,15 +130,6 @@ class LargeDocuments:
                 turn.set_result(None)
                 return
         self._is_busy = False
-        if self._jobs is not None:
-            loop = asyncio.get_running_loop()
-            self._idle = loop.call_later(_IDLE_SECONDS, self._leave_thread)
-
-    def _leave_thread(self) -> None:
-        """End the thread, which has nothing to do."""
-        if self._end_thread is not None:
-            self._end_thread()
-        self._jobs = self._end_thread = self._idle = None
 
     def _in_thread(self, work: Callable[[], Made], tenant: str) -> asyncio.Future[Made]:
         """What `work` makes; the turn is over when the thread is, also if nothing waits for it.
@@ -177,7 +155,7 @@ class LargeDocuments:
             else:
                 future.set_result(made)  # type: ignore[arg-type]
 
-        def run() -> bool:
+        def run() -> None:
             made, error = None, None
             PACE.set(_Pace(loop.time, self.sharing, tenant).pause)
             try:
@@ -185,46 +163,23 @@ class LargeDocuments:
             except BaseException as raised:  # noqa: BLE001 - it is raised where the result is awaited
                 error = raised
             _SHORT_SWITCHES.end()
-            try:
+            with suppress(RuntimeError):  # the loop was closed meanwhile
                 loop.call_soon_threadsafe(partial(ended, made, error))
-            except RuntimeError:
-                return False
-            return True
 
-        try:
-            if self._idle is not None:
-                self._idle.cancel()
-                self._idle = None
-            if self._jobs is None:
-                self._jobs = _new_thread()
-                self._end_thread = finalize(self, self._jobs.put, None)
-        except BaseException:
-            self._give_turn()
-            raise
         collecting = _Collecting(loop)
         _SHORT_SWITCHES.begin()
-        self._jobs.put(run)
+        try:
+            self._thread.put(run)
+        except BaseException:
+            collecting.end()
+            _SHORT_SWITCHES.end()
+            self._give_turn()
+            raise
         return future
 
 
 def _left() -> ProcessStops:
     return ProcessStops("the engine stopped before it was read")
-
-
-def _new_thread() -> SimpleQueue[_Job | None]:
-    """The jobs of a new thread; None ends it."""
-    jobs: SimpleQueue[_Job | None] = SimpleQueue()
-    run, given = with_call_room, (_work, jobs)
-    threading.Thread(target=run, args=given, name="large document", daemon=True).start()
-    return jobs
-
-
-def _work(jobs: SimpleQueue[_Job | None]) -> None:
-    while (job := jobs.get()) is not None:
-        if not job():
-            return
-        # Or its document would live until the next one comes.
-        del job
 
 
 class _Pace:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import heapq
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
-from typing import TypeAlias
+from functools import partial
+from typing import NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -14,6 +16,7 @@ from tenuto.core.explain import Facts, Owner, Quarantined, explain
 from tenuto.core.explain_steps import MOST_CAUSES
 from tenuto.core.state import InstanceState, NodeState
 from tenuto.definition.task_places import misspelling_of
+from tenuto.engine.definitions.whole_instances import of_whole
 from tenuto.engine.events.event_views import near_events_view
 from tenuto.engine.events.inspector import Inspector
 from tenuto.engine.turns.held import Held
@@ -32,7 +35,9 @@ from tenuto.model.causes import (
 )
 from tenuto.model.durations import epoch_ms, from_epoch_ms, iso, to_milliseconds
 from tenuto.model.graph import Config, Http, Task
+from tenuto.model.ids import NodeKey
 from tenuto.model.json import JSON, Object
+from tenuto.model.pauses import between_parts
 from tenuto.model.policy import NO_POLICIES, Policies
 from tenuto.model.slots import GLOBAL, PACES, kept_of
 from tenuto.ports import Clock
@@ -65,6 +70,20 @@ MOST_HOLDERS = 5
 _OF_STEPS: tuple[Past, ...] = ("attempt", "queue", "wait", "mutex", "child")
 
 _KEPT = "free ones are kept for tenants with less than their share"
+Made = TypeVar("Made")
+
+
+class _Open(NamedTuple):
+    """What is looked at of the open steps of an instance, of which there may be thousands."""
+
+    keys: list[NodeKey]
+    """The first few, by name."""
+    names: list[str]
+    """A few of their names."""
+    children: list[str]
+    """The first few instances that steps are."""
+    asks_for_slots: bool
+    """Whether a step waits for a slot."""
 
 
 class _Budget:
@@ -126,10 +145,11 @@ class Explainer:
         quarantine = await self._quarantine(held.state.id)
         if quarantine is not None:
             return explain(held.plan, held.state, Facts(now=now, quarantine=quarantine))
+        opened = await self._of_whole(held, partial(_opened, held.state))
         near = await self._inspector.near_events(held)
         silences = {} if self._runner is None else self._runner.silences(held.state.id)
         owner = await self._owner(held)
-        waiting = await self._waiting(held)
+        waiting = await self._waiting(held, opened)
         facts = Facts(
             now=now,
             heartbeats={
@@ -142,12 +162,14 @@ class Explainer:
                 (key.node, key.iteration, key.arm): near_events_view(events)
                 for key, events in near.items()
             },
-            children=await self._children(held.state, depth, budget),
+            children=await self._children(opened, depth, budget),
             policies=self._policies(held.tenant),
             breakers=await self._breakers(held),
-            waits=self._waits(held.state.id) if owner == "here" else await self._hosts(held),
+            waits=self._waits(held.state.id)
+            if owner == "here"
+            else await self._hosts(held, opened),
             takers=await self._takers(held, budget),
-            estimates=self._estimates(held),
+            estimates=self._estimates(held, opened),
             meant=await self._meant(held, budget),
             queued_ticks=await self._queued_ticks(held),
             queued=frozenset() if self._runner is None else self._runner.queued(held.state.id),
@@ -157,14 +179,14 @@ class Explainer:
             slot=waiting.get(("", "")) if held.state.is_without_slot else None,
             mutexes=waiting,
         )
-        return explain(held.plan, held.state, facts)
+        return await self._of_whole(held, partial(explain, held.plan, held.state, facts))
 
-    async def _waiting(self, held: Held) -> dict[tuple[str, str], Queued]:
+    async def _of_whole(self, held: Held, work: Callable[[], Made]) -> Made:
+        return await of_whole(self._loader.values, held, work)
+
+    async def _waiting(self, held: Held, opened: _Open) -> dict[tuple[str, str], Queued]:
         """By node and iteration, the slots that it waits for; without a node, its own."""
-        asks = held.state.is_without_slot or any(
-            held.state.nodes[key].is_queued for key in held.state.open_nodes()
-        )
-        if not asks:
+        if not (held.state.is_without_slot or opened.asks_for_slots):
             return {}
         slots = self._store.slots
         rows = [each for each in await slots.of(held.tenant, held.state.id) if each.state != "held"]
@@ -245,10 +267,8 @@ class Explainer:
             until=until,
         )
 
-    async def _children(
-        self, state: InstanceState, depth: int, budget: _Budget
-    ) -> dict[str, Explanation]:
-        wanted = budget.take(_children_of(state)) if depth else []
+    async def _children(self, opened: _Open, depth: int, budget: _Budget) -> dict[str, Explanation]:
+        wanted = budget.take(opened.children) if depth else []
         if not wanted:
             return {}
         loaded = await self._loader.load(wanted, is_shown=True)
@@ -271,10 +291,10 @@ class Explainer:
                 found[task_id] = Breaker(since=since, until=from_epoch_ms(state.open_until))
         return found
 
-    async def _hosts(self, held: Held) -> dict[tuple[str, str, int], RequestWait]:
+    async def _hosts(self, held: Held, opened: _Open) -> dict[tuple[str, str, int], RequestWait]:
         """The open breakers of hosts that attempts in another process are for."""
         found: dict[tuple[str, str, int], RequestWait] = {}
-        for key in sorted(held.state.open_nodes())[:MOST_CAUSES]:
+        for key in opened.keys:
             node, config = held.state.nodes[key], held.plan[key.node].node.config
             host = _host_of(config, node) if node.is_in_flight else None
             if host is None:
@@ -349,10 +369,9 @@ class Explainer:
         found = await self._store.schedules.open_ticks([key], MOST_TICKS)
         return sum(each.outcome == "queued" for each in found.get(key, ()))
 
-    def _estimates(self, held: Held) -> dict[tuple[Past, str], Estimate]:
-        names = list(dict.fromkeys(key.node for key in held.state.open_nodes()))[:MOST_CAUSES]
+    def _estimates(self, held: Held, opened: _Open) -> dict[tuple[Past, str], Estimate]:
         wanted: list[tuple[Past, str]] = [("slot", "")]
-        wanted += [(past, name) for name in names for past in _OF_STEPS]
+        wanted += [(past, name) for name in opened.names for past in _OF_STEPS]
         found = {
             (past, name): self._estimate(past, held.tenant, held.state.definition_id, name)
             for past, name in wanted
@@ -406,13 +425,26 @@ def _waiting_tasks(held: Held) -> list[str]:
     return list(found)[:MOST_CHILDREN]
 
 
-def _children_of(state: InstanceState) -> list[str]:
-    if state.has_ended:
-        return []
-    nodes = [state.nodes[key] for key in sorted(state.open_nodes())]
+def _opened(state: InstanceState) -> _Open:
+    keys = state.open_nodes()
+    of_children: list[NodeKey] = []
+    asks_for_slots = False
+    for key in keys:
+        between_parts()
+        node = state.nodes[key]
+        asks_for_slots = asks_for_slots or node.is_queued
+        if node.child_id is not None:
+            of_children.append(key)
+    nodes = [state.nodes[key] for key in heapq.nsmallest(MOST_CHILDREN, of_children)]
     if state.compensation is not None and state.compensation.work is not None:
         nodes.append(state.compensation.work)
-    return [node.child_id for node in nodes if node.child_id is not None]
+    children = [node.child_id for node in nodes if node.child_id is not None]
+    return _Open(
+        keys=heapq.nsmallest(MOST_CAUSES, keys),
+        names=[*dict.fromkeys(key.node for key in keys)][:MOST_CAUSES],
+        children=[] if state.has_ended else children,
+        asks_for_slots=asks_for_slots,
+    )
 
 
 def explanation_view(explained: Explanation) -> Object:
@@ -425,7 +457,13 @@ def explanation_view(explained: Explanation) -> Object:
     }
 
 
+def causes_in(causes: Iterable[Cause]) -> int:
+    """How many causes there are, with those below them."""
+    return sum(1 + causes_in(each.causes) for each in causes)
+
+
 def _cause(cause: Cause) -> JSON:
+    between_parts()
     view: Object = {"kind": cause.kind.value}
     if cause.step_id is not None:
         view |= {"stepId": cause.step_id, "iteration": cause.iteration}

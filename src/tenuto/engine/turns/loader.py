@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 from typing import Final
@@ -12,6 +12,7 @@ from typing import Final
 from tenuto.core import InstanceState, Plan, blank, fold_all
 from tenuto.core.snapshot import decode, references
 from tenuto.engine.batcher import Batcher
+from tenuto.engine.definitions.large_documents import LargeDocuments
 from tenuto.engine.definitions.plans import Plans
 from tenuto.engine.turns.draft import size_of_rows
 from tenuto.engine.turns.held import Held
@@ -31,9 +32,9 @@ _MOST_KEPT: Final = 4
 """How many of these."""
 _HEAVY: Final = 10_000
 """Parts of a state from which on it is not kept."""
-_PART_ROWS: Final = 100
-"""So many entries are folded between two pauses: some milliseconds. A query of looks folds so many
-of a tenant itself; its other looks wait for each other, and others do not wait for them."""
+_PART_ROWS: Final = 30
+"""So many entries are folded between two pauses: one or two milliseconds. A query of looks folds
+so many of a tenant itself; its other looks wait for each other, and others do not for them."""
 _PART_BYTES: Final = 200_000
 """Fewer, where they are larger than that together."""
 _NOTHING: Mapping[str, InstanceState] = MappingProxyType({})
@@ -62,6 +63,11 @@ class Loader:
         self._together = Batcher(self._load_in_order)
         self._looked_at: dict[str, InstanceState] = {}
         """Long logs that were folded to be shown, the latest last: pages are made of many looks."""
+
+    @property
+    def values(self) -> LargeDocuments:
+        """Makes in a thread what takes long."""
+        return self._plans.values
 
     async def look_at(self, instance_id: str) -> Held:
         """The current state of one instance; NotFound, or the reason why it cannot be read."""
@@ -102,7 +108,14 @@ class Loader:
         """
         stored = await self._stored(instance_ids, known)
         loaded: dict[str, Held | TenutoError] = {}
+        folds = self._folds if is_shown else None
+        began, since = self.now(), 0
         for instance_id, instance in stored.items():
+            cost = _cost(instance)
+            if folds is not None and since and since + cost > _PART_ROWS:
+                # A page is made of many.
+                began, since = await folds.pause(began, instance.row.tenant), 0
+            since += cost
             found = await self._read(instance, known.get(instance_id), is_shown=is_shown)
             if isinstance(found, StoreUnavailable):
                 raise found
@@ -150,8 +163,10 @@ class Loader:
             tenant, cost = instance.row.tenant, _cost(instance)
             if costs[tenant] + cost > _PART_ROWS:
                 # The looks of others, in this query and the next one, do not wait for it.
-                size = None if _is_long(instance) else size_of_rows(instance.tail)
-                loaded[id] = folds.begin(tenant, id, _end_of(instance), look, short=size)
+                size = size_of_rows(instance.tail) + _snapshot_bytes(instance)
+                loaded[id] = folds.begin(
+                    tenant, id, _end_of(instance), look, short=None if _is_long(instance) else size
+                )
                 continue
             costs[tenant] += cost
             loaded[id] = await look()
@@ -214,7 +229,8 @@ class Loader:
             if stored.state is not None:
                 seqs = references(stored.state)
                 large = await self._store.instances.entries_at(stored.row.id, seqs) if seqs else []
-                state = decode(stored.state, {row.seq: from_row(row) for row in large})
+                make = partial(decode, stored.state, {row.seq: from_row(row) for row in large})
+                state = await self._decoded(stored, make, is_shown=is_shown)
         folds = self._folds
         began = 0.0 if folds is None else folds.now()
         for part in _parts(rows):
@@ -225,6 +241,19 @@ class Loader:
         if self._quarantine is not None and self._quarantine.suspects:
             self._quarantine.survived(state.id, LOADING)
         return state
+
+    async def _decoded(
+        self, stored: StoredInstance, make: Callable[[], InstanceState], *, is_shown: bool
+    ) -> InstanceState:
+        """What a snapshot keeps: where it is only shown, others go on meanwhile.
+
+        Turns do not wait for the thread: other instances of their lane wait for them.
+        """
+        if not is_shown or self._folds is None:
+            return make()
+        size, tenant = _snapshot_bytes(stored), stored.row.tenant
+        # Not refused: an instance that cannot be loaded is missing on a page of many.
+        return await self.values.read(size, make, tenant=tenant, may_refuse=False)
 
     def _fold(self, plan: Plan, state: InstanceState, rows: Sequence[LogRow]) -> InstanceState:
         """The state after more entries of its log, under the eye of the watchdog."""
@@ -269,8 +298,13 @@ def _parts(rows: Sequence[LogRow]) -> Iterator[Sequence[LogRow]]:
 
 
 def _cost(stored: StoredInstance) -> int:
-    """What it takes to fold a log, in entries of usual size."""
-    return max(len(stored.tail), size_of_rows(stored.tail) * _PART_ROWS // _PART_BYTES)
+    """What it takes to rebuild an instance, in entries of usual size."""
+    size = size_of_rows(stored.tail) + _snapshot_bytes(stored)
+    return max(len(stored.tail), size * _PART_ROWS // _PART_BYTES)
+
+
+def _snapshot_bytes(stored: StoredInstance) -> int:
+    return 0 if stored.state is None else len(stored.state)
 
 
 def _is_long(stored: StoredInstance) -> bool:

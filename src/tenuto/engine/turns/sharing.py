@@ -119,6 +119,10 @@ class Sharing:
             return 0.0
         return min(REST_TIMES * seconds, longest)
 
+    def is_beside_others(self, tenant: str) -> bool:
+        """Whether another tenant is at work, or was a moment ago."""
+        return not self.is_ended and self._has_other(tenant, _lately(0.0))
+
     def _has_other(self, tenant: str | None, lately: float) -> bool:
         since = self._ticks() - lately
         if tenant is None:

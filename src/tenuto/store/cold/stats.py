@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
-from tenuto.model.durations import epoch_ms, from_epoch_ms
+from tenuto.model.durations import epoch_ms
 from tenuto.model.status import Status
 from tenuto.store.cold.port import RowPort
 from tenuto.store.columns import from_ms
@@ -34,7 +34,7 @@ class StatsRecords:
     async def durations(self, tenant: str, since: datetime, most: int) -> list[Completed]:
         which = {"tenant": tenant, "since": epoch_ms(since), "most": most}
         found = await self._port.rows("durations", which)
-        return [Completed(from_epoch_ms(at), took) for at, took in found]
+        return [*map(Completed._make, found)]
 
     async def waiting_jobs(self, tenant: str, most: int) -> WaitingJobs:
         [(count, oldest)] = await self._port.rows("waiting_jobs", {"tenant": tenant, "most": most})

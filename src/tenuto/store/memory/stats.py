@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from datetime import datetime
 
-from tenuto.model.durations import epoch_ms, from_epoch_ms
+from tenuto.model.durations import epoch_ms
 from tenuto.model.status import Status
 from tenuto.model.test_run import is_test_run
 from tenuto.store.cold.stats import together
@@ -56,7 +56,7 @@ class MemoryStats(MemoryPart):
             and not is_test_run(row.definition_id)
         ]
         found.sort(reverse=True)
-        return [Completed(from_epoch_ms(ended), ended - made) for made, ended in found[:most]]
+        return [Completed(ended, ended - made) for made, ended in found[:most]]
 
     async def waiting_jobs(self, tenant: str, most: int) -> WaitingJobs:
         jobs = [unpack(Job, row) for row in self._disk.jobs.values()]

@@ -24,7 +24,8 @@ class Tally(NamedTuple):
 class Completed(NamedTuple):
     """One completed instance."""
 
-    at: datetime
+    at: int
+    """When it ended, in milliseconds since 1970."""
     milliseconds: int
     """From its creation to its end."""
 
