@@ -347,8 +347,6 @@ PAGES = {
     "positions_by_root_status": "created_at",
     "positions_by_status": "created_at",
     "positions_by_step": "created_at",
-    "pushed_task_ids": "id",
-    "task_ids": "id",
     "tasks": "id",
     "wait_terms": "term_paths",
     "workers_seen": "worker_id",

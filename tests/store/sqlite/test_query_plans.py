@@ -70,6 +70,7 @@ SORTED = {
     "positions_by_wait": "as many rows as waits for the pattern are open",
     "rarest_term": "as many rows as terms were asked for",
     "tenants": "as many rows as there are tenants, three times",
+    "those_schedules": "as many rows as were asked for",
     "tallies": "as many rows as its bound",
     "wait_terms": "as many rows as there are distinct terms",
 }
