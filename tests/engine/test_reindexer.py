@@ -55,6 +55,7 @@ def in_a_file(url: str) -> None:
     connection.execute("DROP INDEX workflow_instances_open_by_origin")
     connection.execute("ALTER TABLE workflow_instances DROP COLUMN origin_id")
     connection.execute("ALTER TABLE events DROP COLUMN origin")
+    connection.execute("ALTER TABLE events DROP COLUMN mark_space")
     connection.execute("UPDATE schema_info SET version = 17, oldest_program = 17")
     connection.close()
 

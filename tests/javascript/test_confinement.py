@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +103,6 @@ async def test_a_sandbox_says_which_protections_its_processes_got() -> None:
         assert set(ready.protections) & {NO_NETWORK, NO_FILES, OWN_USER, FILTER} == set()
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="sessions divide the processors on Linux")
 def test_a_process_goes_after_the_service_from_its_first_moment() -> None:
     """In a session of its own it would have as much of a processor, whatever its priority."""
     child = start_process(Confinement(parent=os.getpid(), memory=64 << 20))

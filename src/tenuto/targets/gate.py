@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections import Counter
+from collections import Counter, OrderedDict
 from functools import cached_property, partial
 from typing import NamedTuple, TypeAlias
 
@@ -112,7 +112,7 @@ class _Target:
         self.policy = policy
         self.known = TargetState()
         """The shared state, as this process last read it."""
-        self.waiting: dict[_Waiter, None] = {}
+        self.waiting: OrderedDict[_Waiter, None] = OrderedDict()
         """In order of arrival; each may go in the midst of a hundred thousand."""
         self.impatient: dict[_Waiter, None] = {}
         """Those of them that do not wait for ever."""
@@ -153,9 +153,10 @@ class _Target:
 
     def first(self) -> _Waiter | None:
         """The first of those that wait, which waits no more; None: there is none."""
-        waiter = next(iter(self.waiting), None)
-        if waiter is not None:
-            self.let_go(waiter)
+        if not self.waiting:
+            return None
+        waiter, _ = self.waiting.popitem(last=False)
+        self.impatient.pop(waiter, None)
         return waiter
 
     def heard(self, outcome: _Outcome) -> None:

@@ -7,7 +7,7 @@ in its turn it has a place kept for the attempt that is claimed next.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable
 
 from tenuto.model.causes import ProcessBound
@@ -23,7 +23,7 @@ class AttemptBounds:
         self._most = most
         self._running: dict[Key, Attempt] = {}
         self._of_task: Counter[str] = Counter()
-        self._waiting: dict[str, dict[Key, Attempt]] = {}
+        self._waiting: dict[str, OrderedDict[Key, Attempt]] = {}
         """By task, those that wait, in order."""
         self._ready: dict[str, None] = {}
         """The tasks among them, and of `_claims`, that have room of their own, in the order of
@@ -47,7 +47,7 @@ class AttemptBounds:
         if task_id not in self._waiting and self._has_room(task_id, at_most):
             self._take(attempt)
             return True
-        self._waiting.setdefault(task_id, {})[attempt.key] = attempt
+        self._waiting.setdefault(task_id, OrderedDict())[attempt.key] = attempt
         if self._has_own_room(task_id, at_most):
             self._ready.setdefault(task_id)
         return False
@@ -163,7 +163,7 @@ class AttemptBounds:
                 self._kept[task_id] += 1
                 is_kept = True
                 continue
-            attempt = waiting.pop(next(iter(waiting)))
+            _, attempt = waiting.popitem(last=False)
             self._take(attempt)
             if not waiting:
                 del self._waiting[task_id]

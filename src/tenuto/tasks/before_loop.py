@@ -9,7 +9,7 @@ coroutine that waits, so all beyond that number are kept here as they are, until
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter, OrderedDict, deque
 
 from tenuto.tasks.attempt import Attempt
 
@@ -21,43 +21,47 @@ class BeforeLoop:
     """Attempts that wait for the event loop; changed from the loop alone."""
 
     def __init__(self) -> None:
-        self._count = 0
-        self._waiting: dict[str, deque[Attempt]] = {}
+        self.count = 0
+        """How many wait for the loop alone. Read for each attempt, so it is no property."""
+        self._waiting: OrderedDict[str, deque[Attempt]] = OrderedDict()
         """By tenant; the tenant whose turn it is comes first."""
         self._inside: Counter[_Key] = Counter()
         """Calls that wait here for the loop, or are in a coroutine."""
         self._kept: dict[_Key, deque[Attempt]] = {}
         """Those that would only wait there."""
 
-    def __len__(self) -> int:
-        """How many wait for the loop alone."""
-        return self._count
-
     @property
     def tenants(self) -> int:
-        """How many tenants these are of."""
+        """How many tenants those are of that wait for the loop alone."""
         return len(self._waiting)
 
     def add(self, attempt: Attempt) -> None:
-        executor = attempt.executor
-        if executor is not None and (most := executor.calls_of_tenant) is not None:
+        self.count += 1
+        tenant = attempt.facts.tenant
+        queue = self._waiting.get(tenant)
+        if queue is None:
+            queue = self._waiting[tenant] = deque()
+        queue.append(attempt)
+
+    def add_call(self, attempt: Attempt) -> None:
+        """Add an attempt of a built-in task."""
+        assert attempt.executor is not None
+        most = attempt.executor.calls_of_tenant
+        if most is not None:
             key = _key(attempt)
             if self._inside[key] >= most:
                 self._kept.setdefault(key, deque()).append(attempt)
                 return
             self._inside[key] += 1
-        self._add(attempt)
+        self.add(attempt)
 
     def take(self) -> Attempt:
-        """The next one; it has to be told when it has left."""
-        tenant = next(iter(self._waiting))
-        queue = self._waiting[tenant]
+        """The next one; of a built-in task, `left` has to be called."""
+        tenant, queue = self._waiting.popitem(last=False)
         attempt = queue.popleft()
-        self._count -= 1
-        if not queue:
-            del self._waiting[tenant]
-        elif len(self._waiting) > 1:
-            self._waiting[tenant] = self._waiting.pop(tenant)
+        self.count -= 1
+        if queue:
+            self._waiting[tenant] = queue
         return attempt
 
     def left(self, attempt: Attempt) -> None:
@@ -72,7 +76,7 @@ class BeforeLoop:
             if not kept:
                 del self._kept[key]
             if not (following.is_asked_to_stop or following.is_settled):
-                self._add(following)
+                self.add(following)
                 return
         self._inside[key] -= 1
         if not self._inside[key]:
@@ -82,15 +86,7 @@ class BeforeLoop:
         """None of those that wait begins."""
         self._waiting.clear()
         self._kept.clear()
-        self._count = 0
-
-    def _add(self, attempt: Attempt) -> None:
-        self._count += 1
-        tenant = attempt.facts.tenant
-        queue = self._waiting.get(tenant)
-        if queue is None:
-            queue = self._waiting[tenant] = deque()
-        queue.append(attempt)
+        self.count = 0
 
 
 def _key(attempt: Attempt) -> _Key:

@@ -65,11 +65,14 @@ class Coroutines:
 
         And how many of them come before the next one of a tenant that has no other.
         """
-        return len(self._queue), self._queue.tenants
+        return self._queue.count, self._queue.tenants
 
     def add(self, attempt: Attempt) -> None:
-        self._queue.add(attempt)
-        if self._queue and not self._is_waking:
+        if attempt.executor is None:
+            self._queue.add(attempt)
+        else:
+            self._queue.add_call(attempt)
+        if self._queue.count and not self._is_waking:
             self._wake()
 
     def stop(self, attempt: Attempt, grace: float) -> None:  # noqa: ARG002 - the core counts the grace
@@ -121,14 +124,14 @@ class Coroutines:
                 self._is_waking = False
                 if not await self._work(runner, fresh) or len(self._idle) >= _KEPT:
                     return
-                if self._queue and not self._is_waking:
+                if self._queue.count and not self._is_waking:
                     self._wake()
                 idle = loop.create_future()
                 self._idle.append(idle)
                 await idle
         finally:
             self._is_waking = False
-            if self._queue and not self._is_closed:
+            if self._queue.count and not self._is_closed:
                 self._wake()
 
     async def _work(  # noqa: C901 - one arm for each way to end
@@ -137,13 +140,13 @@ class Coroutines:
         """Run the waiting attempts, and return whether the runner can be reused."""
         queue = self._queue
         for _ in range(_IN_ONE_GO):
-            if not queue:
+            if not queue.count:
                 break
             attempt = queue.take()
             if attempt.is_asked_to_stop or attempt.is_settled:
                 queue.left(attempt)
                 continue
-            if queue and not self._is_waking:
+            if queue.count and not self._is_waking:
                 self._wake()
             attempt.runner = runner
             executor = attempt.executor
@@ -168,7 +171,8 @@ class Coroutines:
             else:
                 outcome = attempt.succeeded(value, self._limit)
             finally:
-                queue.left(attempt)
+                if executor is not None:
+                    queue.left(attempt)
             if token is not None:
                 CURRENT.reset(token)
             self._settle(attempt, outcome)

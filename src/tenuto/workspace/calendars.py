@@ -70,7 +70,7 @@ class Calendars(StoredCalendars):
         while True:
             row = await self._row(id)
             calendar = calendar_of(row)
-            zone = (await self.working(row)).timezone
+            zone = (await self._working(row)).timezone
             year = self._source.clock.now().year
             first, last = date(year - YEARS_BEFORE, 1, 1), date(year + YEARS_AFTER, 12, 31)
             found = await self._source.plans.values.aside(

@@ -82,7 +82,7 @@ class StoredCalendars:
 
     async def days(self, id: str, first: date, last: date) -> list[CalendarDay]:
         """The days from `first` to `last`, both included, each with its hours; NotFound."""
-        working = await self.working(await self._row(id))
+        working = await self._working(await self._row(id))
         # Ten years of days with many hours are megabytes.
         work = partial(_days, working, first, last)
         return await self._source.plans.values.aside(work, tenant=self._tenant)
@@ -107,7 +107,7 @@ class StoredCalendars:
         if _least(length) > _LONGEST:
             # Centuries of a calendar would be counted only to name the end.
             raise _too_long("duration", "it lasts more than ten years")
-        working = await self.working(row)
+        working = await self._working(row)
         # Where each year has to be looked at, two hundred of them take a tenth of a second.
         at = await self._source.plans.values.aside(
             partial(add, working, start, length), tenant=self._tenant
@@ -127,7 +127,7 @@ class StoredCalendars:
             )
             raise InvalidInput("there is nothing between these moments", [problem])
         row = await self._row(id)
-        return await self._span(await self.working(row), row.version, start, end, "to")
+        return await self._span(await self._working(row), row.version, start, end, "to")
 
     async def known(self) -> Mapping[str, WorkingCalendar]:
         """The working time of each calendar, by id."""
@@ -145,7 +145,7 @@ class StoredCalendars:
         work = partial(_span, working, version, start, end)
         return await self._source.plans.values.aside(work, tenant=self._tenant)
 
-    async def working(self, row: CalendarRow) -> WorkingCalendar:
+    async def _working(self, row: CalendarRow) -> WorkingCalendar:
         """The working time of a calendar, of which only those that it extends are read."""
         rows = {row.id: row}
         known = Resolved(rows, self._source.clock.now().year)
