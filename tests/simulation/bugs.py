@@ -21,6 +21,7 @@ from tenuto.core import (
 from tenuto.core.deciding import Deciding, Rejection
 from tenuto.core.edges import arrive
 from tenuto.core.moments import Moments
+from tenuto.core.outstanding import AttemptKey
 from tenuto.core.plan import Plan
 from tenuto.core.state import LoopState, NodeState
 from tenuto.core.task_input import GivenInput
@@ -150,17 +151,24 @@ def recovery_forgets_attempts() -> Iterator[None]:
     """What ran in the process that is gone is left alone."""
 
     def without_attempts(
-        plan: Plan, state: InstanceState, policies: Policies
+        plan: Plan,
+        state: InstanceState,
+        policies: Policies,
+        besides: Collection[AttemptKey] = (),
     ) -> tuple[Effect, ...]:
-        owed = outstanding(plan, state, policies)
+        owed = outstanding(plan, state, policies, besides)
         return tuple(effect for effect in owed if not isinstance(effect, StartAttempt))
 
     def counted(
-        plan: Plan, state: InstanceState, policies: Policies
+        plan: Plan,
+        state: InstanceState,
+        policies: Policies,
+        besides: Collection[AttemptKey] = (),
     ) -> tuple[tuple[Effect, ...], int]:
-        return without_attempts(plan, state, policies), 0
+        return without_attempts(plan, state, policies, besides), 0
 
     with (
+        patch("tenuto.engine.turns.drafter.attempts_in_flight", lambda *_: []),
         patch("tenuto.engine.turns.drafter.outstanding_counted", counted),
         patch("tenuto.engine.effects.dispatcher.outstanding", without_attempts),
     ):

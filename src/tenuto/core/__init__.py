@@ -15,7 +15,12 @@ from tenuto.core.claimed import claimed
 from tenuto.core.decide import decide
 from tenuto.core.deciding import Decision, Rejection
 from tenuto.core.fold import fold, fold_all
-from tenuto.core.outstanding import outstanding, outstanding_counted
+from tenuto.core.outstanding import (
+    attempts_in_flight,
+    outstanding,
+    outstanding_attempt,
+    outstanding_counted,
+)
 from tenuto.core.plan import Plan
 from tenuto.core.state import InstanceState, blank
 
@@ -24,11 +29,13 @@ __all__ = [
     "InstanceState",
     "Plan",
     "Rejection",
+    "attempts_in_flight",
     "blank",
     "claimed",
     "decide",
     "fold",
     "fold_all",
     "outstanding",
+    "outstanding_attempt",
     "outstanding_counted",
 ]

@@ -5,24 +5,42 @@ After a crash recovery needs nothing else: fold the log, get the outstanding eff
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from typing import TypeAlias
+
 from tenuto.core import compensation
 from tenuto.core.attempt import start_attempt
 from tenuto.core.child_start import resolve_child
 from tenuto.core.deciding import GO_ON, Deciding
 from tenuto.core.plan import Plan
 from tenuto.core.state import InstanceState
-from tenuto.model.effects import Effect, SetTimer
+from tenuto.model.effects import Effect, SetTimer, StartAttempt
 from tenuto.model.graph import Executed, SubWorkflow
+from tenuto.model.ids import NodeKey
 from tenuto.model.policy import Policies
 
+AttemptKey: TypeAlias = tuple[str, str, int]
+"""A node, its iteration, and the number of the attempt."""
 
-def outstanding(plan: Plan, state: InstanceState, policies: Policies) -> tuple[Effect, ...]:
-    """The attempts that should be running, the children to start and the timers to be set."""
-    return outstanding_counted(plan, state, policies)[0]
+
+def outstanding(
+    plan: Plan,
+    state: InstanceState,
+    policies: Policies,
+    besides: Collection[AttemptKey] = (),
+) -> tuple[Effect, ...]:
+    """The attempts that should be running, the children to start and the timers to be set.
+
+    But for these attempts, whose inputs are not rendered.
+    """
+    return outstanding_counted(plan, state, policies, besides)[0]
 
 
 def outstanding_counted(
-    plan: Plan, state: InstanceState, policies: Policies
+    plan: Plan,
+    state: InstanceState,
+    policies: Policies,
+    besides: Collection[AttemptKey] = (),
 ) -> tuple[tuple[Effect, ...], int]:
     """The same, and how many steps their expressions have taken."""
     if state.has_ended:
@@ -31,7 +49,10 @@ def outstanding_counted(
     if state.compensation is not None and state.compensation.is_in_flight:
         d.order(compensation.start_attempt(d))
     for key in sorted(state.open_nodes()):
-        if not state.nodes[key].is_in_flight:
+        node = state.nodes[key]
+        if not node.is_in_flight:
+            continue
+        if besides and (key.node, key.iteration, node.attempt) in besides:
             continue
         config = plan[key.node].node.config
         if isinstance(config, Executed):
@@ -45,3 +66,36 @@ def outstanding_counted(
         d.order(SetTimer(key=GO_ON, due=state.created_at, set_at=state.created_at))
     decision = d.done()
     return decision.effects, decision.steps
+
+
+def attempts_in_flight(plan: Plan, state: InstanceState) -> list[AttemptKey]:
+    """The attempts of nodes that should be running; their inputs are not rendered."""
+    if state.has_ended:
+        return []
+    return [
+        (key.node, key.iteration, node.attempt)
+        for key in sorted(state.open_nodes())
+        if (node := state.nodes[key]).is_in_flight
+        and isinstance(plan[key.node].node.config, Executed)
+    ]
+
+
+def outstanding_attempt(
+    plan: Plan, state: InstanceState, policies: Policies, attempt: AttemptKey
+) -> StartAttempt | None:
+    """This attempt, if it should be running; the others are not looked at."""
+    if state.has_ended:
+        return None
+    d = Deciding(plan, state, state.updated_at, policies)
+    if state.compensation is not None and state.compensation.is_in_flight:
+        undoing = compensation.start_attempt(d)
+        if (undoing.node, undoing.iteration, undoing.attempt) == attempt:
+            return undoing
+    step, iteration, number = attempt
+    key = NodeKey(step, iteration)
+    node = state.nodes.get(key)
+    if node is None or not node.is_open or not node.is_in_flight or node.attempt != number:
+        return None
+    if not isinstance(plan[step].node.config, Executed):
+        return None
+    return start_attempt(d, key)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol, assert_never
 
 from tenuto.core import outstanding
+from tenuto.core.outstanding import AttemptKey
 from tenuto.engine.effects.task_context import context_for, context_of
 from tenuto.engine.effects.timekeeper import Timekeeper
 from tenuto.engine.limits.slot_hints import SlotHints
@@ -109,17 +110,23 @@ class Dispatcher:
         """
         held = draft.held
         policies = draft.policies
-        before = () if held.performed is None else outstanding(held.plan, held.performed, policies)
+        before: tuple[Effect, ...] = ()
+        elsewhere: set[AttemptKey] = set()
+        """Attempts that are not begun here: after a restart these may be tens of thousands."""
+        if held.performed is None:
+            elsewhere = {*held.jobs, *(_place_lost(lost) for lost in draft.also_lost)}
+        else:
+            before = outstanding(held.plan, held.performed, policies)
         held.performed = None
         under_way = {_place(effect): effect for effect in before}
-        outstanding_now = outstanding(held.plan, draft.state, policies)
+        outstanding_now = outstanding(held.plan, draft.state, policies, elsewhere)
         owed = {_place(effect): effect for effect in outstanding_now}
         for place, effect in under_way.items():
             if place not in owed or _is_cancelled(draft, effect):
                 self._cancel(draft, effect)
         facts = context_of(held, draft.state)
         for lost in draft.also_lost:
-            owed.pop((lost.node, lost.iteration, lost.attempt), None)
+            owed.pop(_place_lost(lost), None)
             self._others.report_lost(draft.instance_id, lost)
         for place, effect in owed.items() if held.is_owned else ():
             # An attempt that was cancelled before it began here ends with its grace period.
@@ -205,6 +212,10 @@ def _is_owners_work(effect: Effect) -> bool:
     if isinstance(effect, SetTimer):
         return effect.due - effect.set_at <= NEAR
     return isinstance(effect, StartAttempt | StopAttempt | ResolveChild | ClearTimer)
+
+
+def _place_lost(lost: AttemptLost) -> AttemptKey:
+    return lost.node, lost.iteration, lost.attempt
 
 
 def _place(effect: Effect) -> tuple[object, ...]:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
 
-from tenuto.core import claimed, outstanding
+from tenuto.core import claimed, outstanding_attempt
 from tenuto.encryption.store import can_seal
 from tenuto.engine.definitions.definitions import Definitions
 from tenuto.engine.definitions.resolver import Resolver
@@ -353,16 +353,13 @@ class Effects:
 
     def _start_job(self, held: Held, key: JobKey) -> bool:
         policies = self._definitions.policies.of(held.tenant)
-        for order in outstanding(held.plan, held.state, policies):
-            if isinstance(order, StartAttempt) and (
-                key == JobKey(held.state.id, order.node, order.iteration, order.attempt)
-            ):
-                context = context_for(held, held.state, order, context_of(held))
-                now = self._shared.clock.now()
-                order = claimed(held.plan, order, policies, now)  # noqa: PLW2901
-                self.runner.start(held.state.id, order, context)
-                return True
-        return False
+        order = outstanding_attempt(held.plan, held.state, policies, key[1:])
+        if order is None:
+            return False
+        context = context_for(held, held.state, order, context_of(held))
+        now = self._shared.clock.now()
+        self.runner.start(held.state.id, claimed(held.plan, order, policies, now), context)
+        return True
 
     def _unreadable_message(self, message: MailKey) -> None:
         if self._shared.store.is_shared:

@@ -12,7 +12,15 @@ from typing import NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
-from tenuto.core import Decision, InstanceState, Plan, Rejection, blank, outstanding_counted
+from tenuto.core import (
+    Decision,
+    InstanceState,
+    Plan,
+    Rejection,
+    attempts_in_flight,
+    blank,
+    outstanding_counted,
+)
 from tenuto.core.attempt import refused_for_good
 from tenuto.engine.bounds import DEFAULT_BOUNDS, Bounds
 from tenuto.engine.limits.free_slots import FreeSlots
@@ -386,19 +394,21 @@ class Drafter:
         held = draft.held
         self._note.on(draft.instance_id, TAKING_OVER)
         try:
-            owed, steps = outstanding_counted(held.plan, draft.state, draft.policies)
+            running = attempts_in_flight(held.plan, draft.state)
+            owed, steps = outstanding_counted(
+                held.plan, draft.state, draft.policies, besides={*running}
+            )
             draft.steps += steps
         finally:
             self._note.off()
         if self._quarantine.suspects:
             self._quarantine.survived(draft.instance_id, TAKING_OVER)
-        for effect in owed:
-            if isinstance(effect, StartAttempt) and _place(effect) not in held.jobs:
+        undoing = [_place(effect) for effect in owed if isinstance(effect, StartAttempt)]
+        for place in [*undoing, *running]:
+            if place not in held.jobs:
+                node, iteration, attempt = place
                 lost = AttemptLost(
-                    node=effect.node,
-                    iteration=effect.iteration,
-                    attempt=effect.attempt,
-                    clean=held.was_left_clean,
+                    node=node, iteration=iteration, attempt=attempt, clean=held.was_left_clean
                 )
                 if len(draft.rows) < draft.policies.most_entries:
                     self._decide(draft, Request(draft.instance_id, lost), now)
