@@ -15,13 +15,12 @@ from tenuto.sandbox.confinement import (
     ALL,
     FILTER,
     LIMITS,
-    NICENESS,
     NO_FILES,
     NO_NETWORK,
     OWN_USER,
 )
 from tenuto.sandbox.messages import LENGTH, Confinement
-from tenuto.tasks.child_process import ChildProcess
+from tenuto.tasks.child_process import NICENESS, ChildProcess
 from tests.javascript.stage import Switches, sandbox
 
 ROOT = Path(__file__).parents[2]
@@ -35,7 +34,7 @@ def probed(switches: dict[str, bool] | None = None, user: str = "-") -> dict[str
     )
     wanted = Confinement(parent=os.getpid(), memory=64 << 20, **(switches or {}))
     arguments = (user, msgspec.json.encode(wanted).decode())
-    child = ChildProcess("-I", "-S", "-c", program, *arguments, environment={})
+    child = ChildProcess("-I", "-S", "-c", program, *arguments, environment={}, goes_after=True)
     try:
         said = b""
         while data := os.read(child.reading, 1 << 16):

@@ -16,7 +16,6 @@ from pathlib import Path
 
 import msgspec
 
-from tenuto.sandbox.confinement import NICENESS
 from tenuto.sandbox.messages import (
     Broken,
     Confinement,
@@ -36,13 +35,13 @@ _SMALL = 100_000
 
 def start_process(confinement: Confinement) -> ChildProcess:
     """A new process; the calling thread must live as long as it."""
-    # The start computes for longer than most calls, and also goes after the service.
-    begin = f"import os, sys; os.nice({NICENESS}); sys.path += {_folders()!r}"
-    program = f"{begin}; from tenuto.sandbox.process import main; main()"
+    program = (
+        f"import sys; sys.path += {_folders()!r}; from tenuto.sandbox.process import main; main()"
+    )
     # Not earlier: the process that made the sandbox may have forked since.
     confinement = msgspec.structs.replace(confinement, parent=os.getpid())
     wanted = msgspec.json.encode(confinement).decode()
-    return ChildProcess("-I", "-S", "-c", program, wanted, environment={}, is_low=True)
+    return ChildProcess("-I", "-S", "-c", program, wanted, environment={}, goes_after=True)
 
 
 def _folders() -> list[str]:

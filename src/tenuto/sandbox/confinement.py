@@ -7,12 +7,15 @@ what was got is said by name: a container may refuse namespaces, and another sys
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import os
 import resource
 import signal
 import sys
+import termios
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -60,8 +63,6 @@ _EMPTY = ("/tmp", "/var", "/mnt", "/usr")  # noqa: S108 - covered, not written t
 _SLACK = 48 << 20
 """Bytes of addresses beyond what a call may use, for the interpreter."""
 _CPU_SLACK = 5
-NICENESS = 10
-"""The service goes first."""
 
 
 class Refused(Exception):
@@ -114,7 +115,7 @@ def confine(
     os.environ["TZ"] = "UTC"
     time.tzset()
     is_linux = sys.platform == "linux"
-    os.nice(max(NICENESS - os.nice(0), 0))
+    _leave_terminal()
     _limit()
     protect((NO_NETWORK, NO_FILES), _leave, is_wanted=wanted.namespaces)
     protect((OWN_USER,), _change_user, is_wanted=wanted.own_user)
@@ -127,6 +128,16 @@ def confine(
     # The last one: what the others need is not let through.
     protect((FILTER,), lambda: install_filter(reading, writing), is_wanted=wanted.filter)
     return tuple(got), tuple(missing)
+
+
+def _leave_terminal() -> None:
+    """It is in the session of the service, which may have one."""
+    with suppress(OSError):
+        terminal = os.open("/dev/tty", os.O_RDWR)
+        try:
+            fcntl.ioctl(terminal, termios.TIOCNOTTY)
+        finally:
+            os.close(terminal)
 
 
 def _limit() -> None:

@@ -109,7 +109,7 @@ class AnsweringProcess:
         if self._child is not None and not self._child.is_alive:
             self._drop()
         if self._child is None:
-            self._child = Child(self._hears, self._program, is_low=True)
+            self._child = Child(self._hears, self._program, goes_after=True)
         self._child.send(self._end_if_killed, *question)
         return self._child.receive(self._end_if_killed)
 

@@ -19,6 +19,8 @@ _LOOK_MILLISECONDS = 500
 Its end closes the pipe and is seen at once, unless a process that the task started holds it open.
 """
 _END_SECONDS = 1.0
+NICENESS = 10
+"""Of processes that go after the service."""
 
 WhenWoken = Callable[["Child"], None]
 
@@ -31,12 +33,14 @@ class ChildProcess:
     """A running interpreter with a pipe in each direction; started and killed, not talked to."""
 
     def __init__(
-        self, *command: str, environment: Mapping[str, str] | None = None, is_low: bool = False
+        self, *command: str, environment: Mapping[str, str] | None = None, goes_after: bool = False
     ) -> None:
         """Start an interpreter with these arguments, and the descriptors of its two pipes.
 
         With `environment` it has that one, and nothing that it prints gets out. On Linux it may ask
-        to be killed when the thread ends that has started it.
+        to be killed when the thread ends that has started it. `goes_after`: its priority is lower
+        than that of the service, in whose session it stays: Linux divides the processors between
+        sessions before it looks at priorities.
         """
         is_alone = environment is not None
         printed = subprocess.DEVNULL if is_alone else None
@@ -53,8 +57,8 @@ class ChildProcess:
                 cwd="/" if is_alone else None,
                 # A session or a group of its own: Ctrl-C in the terminal is for the parent, and a
                 # kill reaches whatever the task has started.
-                start_new_session=not is_low,
-                process_group=0 if is_low else None,
+                start_new_session=not goes_after,
+                process_group=0 if goes_after else None,
             )
         except OSError as error:
             self.close_pipes()
@@ -63,6 +67,10 @@ class ChildProcess:
             os.close(childs_in)
             os.close(childs_out)
         os.set_blocking(self.writing, False)
+        if goes_after:
+            # From here: its start computes for longer than most of its calls.
+            with suppress(ProcessLookupError):
+                os.setpriority(os.PRIO_PROCESS, self._process.pid, NICENESS)
 
     @property
     def pid(self) -> int:
@@ -119,7 +127,7 @@ class Child(ChildProcess):
     """A running interpreter that waits for messages; used by one thread at a time."""
 
     def __init__(
-        self, wake: int, program: str = "tenuto.tasks.child", *, is_low: bool = False
+        self, wake: int, program: str = "tenuto.tasks.child", *, goes_after: bool = False
     ) -> None:
         """Start a module; `wake` is a descriptor that is readable when the owner has a request.
 
@@ -130,7 +138,7 @@ class Child(ChildProcess):
         """Whether a frame is half written, so that no other may follow."""
         self._frames = Frames()
         # Without this folder before the libraries (-P): a file in it may have a library's name.
-        super().__init__("-P", "-m", program, is_low=is_low)
+        super().__init__("-P", "-m", program, goes_after=goes_after)
 
     def send(self, when_woken: WhenWoken, *parts: bytes) -> None:
         """Send one message, which may be in parts."""

@@ -6,7 +6,6 @@ in a thread. This process has its own, and a low priority; it ends with its pare
 
 from __future__ import annotations
 
-import os
 import traceback
 from functools import lru_cache
 
@@ -32,8 +31,6 @@ from tenuto.model.errors import InvalidInput, Problem
 from tenuto.model.json import JSON
 from tenuto.model.tracebacks import text_without_tracebacks
 from tenuto.tasks.answering_process import answer_questions
-
-_NICENESS = 10
 
 
 def answer(message: bytes) -> bytes:
@@ -83,5 +80,4 @@ def _schema(text: bytes) -> JSON:
 
 
 if __name__ == "__main__":
-    os.nice(_NICENESS)
     with_call_room(answer_questions, answer)
