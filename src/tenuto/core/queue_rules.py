@@ -18,7 +18,8 @@ ROOTS = frozenset({"ctx", "workflow"})
 
 STEPS_OF_RULES = 40_000
 """What all rules take together for one instance, which every start is: those behind that match
-nothing. Some ten milliseconds, which whoever has a loop to keep free spends in parts."""
+nothing. Some ten milliseconds: a start that a request asks for spends them in parts, before its
+turn; one that an event, a schedule or a parent causes in its turn."""
 
 
 class Judged(Struct, frozen=True, kw_only=True):
