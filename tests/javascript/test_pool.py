@@ -15,10 +15,10 @@ import pytest
 
 from tenuto.model.json import JSON
 from tenuto.sandbox import pool
-from tenuto.sandbox.confined_process import start_process
+from tenuto.sandbox.confined_process import LAST, start_process
 from tenuto.sandbox.messages import Confinement
 from tenuto.sandbox.outcomes import FetchRequest, FetchResponse
-from tenuto.tasks.child_process import ChildDied, ChildProcess
+from tenuto.tasks.child_process import NICENESS, ChildDied, ChildProcess
 from tests.javascript.stage import PATIENT, SHORT, failure, is_there, sandbox, value
 
 pytestmark = pytest.mark.asyncio
@@ -46,6 +46,15 @@ class Gate:
         return FetchResponse(status=200, url=request.url, body="1")
 
 
+def priority(pid: int) -> int | None:
+    """How nice a process is; None: it is gone."""
+    try:
+        return os.getpriority(os.PRIO_PROCESS, pid)
+    except ProcessLookupError:
+        return None
+
+
+COMPUTES = "let n = 0; while (n < 2e7) n++; return 1"
 HOLDS = "await fetch('https://held.example'); return 1"
 
 
@@ -67,6 +76,29 @@ async def test_no_process_ever_serves_two_tenants() -> None:
         # Each change of the tenant costs a process.
         assert box.figures().replaced == 4
         assert box.figures().started >= 5
+
+
+@pytest.mark.parametrize("may_raise", [True, False])
+async def test_a_call_that_computes_for_long_goes_after_the_others(
+    monkeypatch: pytest.MonkeyPatch, *, may_raise: bool
+) -> None:
+    """Where the service may not raise a priority, the process is replaced after the call."""
+    set_niceness = ChildProcess.set_niceness
+
+    def refused(child: ChildProcess, niceness: int) -> bool:
+        return (may_raise or niceness == LAST) and set_niceness(child, niceness)
+
+    monkeypatch.setattr(ChildProcess, "set_niceness", refused)
+    async with sandbox(processes=1, of_tenant=1, spares=0) as box:
+        call = asyncio.ensure_future(box.run(COMPUTES, tenant="a", limits=PATIENT))
+        await until(lambda: LAST in map(priority, box.pids))
+        [pid] = box.pids
+        assert value(await call) == 1
+        if may_raise:
+            assert [pid] == list(box.pids)
+            assert priority(pid) == NICENESS
+        else:
+            assert pid not in box.pids
 
 
 async def test_processes_are_bounded_and_calls_wait() -> None:

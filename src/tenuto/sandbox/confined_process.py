@@ -11,11 +11,13 @@ import os
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Executor
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
 import msgspec
 
+from tenuto.ports import Clock, Timer
 from tenuto.sandbox.messages import (
     Broken,
     Confinement,
@@ -25,12 +27,19 @@ from tenuto.sandbox.messages import (
     encode,
     from_child,
 )
-from tenuto.tasks.child_process import ChildProcess
+from tenuto.tasks.child_process import NICENESS, ChildProcess
 from tenuto.tasks.frames import Frames, FrameTooLong, frame
 
 _CHUNK = 1 << 16
 _SMALL = 100_000
 """The most bytes of a message of a process that runs no call."""
+LAST = 19
+"""The lowest priority."""
+_LOOK_SECONDS = 0.05
+"""How often a call is looked at."""
+_LONG_SECONDS = 0.05
+"""One that has computed for so long since its first look takes long."""
+_TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def start_process(confinement: Confinement) -> ChildProcess:
@@ -80,6 +89,10 @@ class ConfinedProcess:
         """Its calls when idle ones were last looked for."""
         self.since = 0.0
         """Since when it is idle, or serves its tenant."""
+        self._next_look: Timer | None = None
+        self._computed: float | None = None
+        """Seconds of processor time when its call was first looked at."""
+        self._goes_last = False
         os.set_blocking(child.reading, False)
         self._loop.add_reader(child.reading, self._read)
 
@@ -98,6 +111,36 @@ class ConfinedProcess:
         """Messages of at most so many bytes."""
         self._frames.most = max(most, _SMALL)
         self.hear = hear
+
+    def watch(self, clock: Clock) -> None:
+        """It has a call: once that has computed for long, those of other processes go before it."""
+        self._computed = None
+        self._look_again(clock)
+
+    def _look_again(self, clock: Clock) -> None:
+        self._next_look = clock.call_later(_LOOK_SECONDS, partial(self._look, clock))
+
+    def _look(self, clock: Clock) -> None:
+        if self.is_ending:
+            return
+        computed = _processor_seconds(self.pid)
+        if self._computed is None:
+            self._computed = computed
+        if computed - self._computed >= _LONG_SECONDS:
+            self._goes_last = self._child.set_niceness(LAST)
+        else:
+            self._look_again(clock)
+
+    def go_as_before(self) -> bool:
+        """Its call is over; whether it has the priority of the others again.
+
+        To raise it takes a privilege that the service may not have.
+        """
+        if self._next_look is not None:
+            self._next_look.cancel()
+        if self._goes_last and not self.is_ending:
+            self._goes_last = not self._child.set_niceness(NICENESS)
+        return not self._goes_last
 
     def kill(self) -> None:
         """Kill it; `ended` follows."""
@@ -189,3 +232,13 @@ class ConfinedProcess:
         if not waited.cancelled() and waited.exception() is None:
             reason = waited.result()
         self.ended.set_result(reason)
+
+
+def _processor_seconds(pid: int) -> float:
+    """How long it has computed, where the system tells."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text("ascii")
+    except OSError:
+        return 0.0
+    spent = stat.rpartition(")")[2].split()
+    return (int(spent[11]) + int(spent[12])) / _TICKS

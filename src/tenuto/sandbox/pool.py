@@ -137,7 +137,7 @@ class Pool:
         self._busy.discard(process)
         process.expect(0, None)
         process.calls += 1
-        is_used_up = process.calls >= self._bounds.calls
+        is_used_up = process.calls >= self._bounds.calls or not process.go_as_before()
         if not is_usable or process.is_ending or is_used_up or self._is_closed:
             self._end(process)
         else:
@@ -193,6 +193,7 @@ class Pool:
         assert process.tenant in {None, tenant}
         process.tenant = tenant
         self._busy.add(process)
+        process.watch(self._clock)
         return process
 
     def _hand_out(self) -> None:

@@ -69,12 +69,19 @@ class ChildProcess:
         os.set_blocking(self.writing, False)
         if goes_after:
             # From here: its start computes for longer than most of its calls.
-            with suppress(ProcessLookupError):
-                os.setpriority(os.PRIO_PROCESS, self._process.pid, NICENESS)
+            self.set_niceness(NICENESS)
 
     @property
     def pid(self) -> int:
         return self._process.pid
+
+    def set_niceness(self, niceness: int) -> bool:
+        """Lower or raise its priority, that of a child with one thread; whether it may be."""
+        try:
+            os.setpriority(os.PRIO_PROCESS, self._process.pid, niceness)
+        except OSError:
+            return False
+        return True
 
     @property
     def is_alive(self) -> bool:
