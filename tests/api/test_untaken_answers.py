@@ -20,11 +20,11 @@ from tenuto.api.call import Call
 from tenuto.api.config import ServiceConfig
 from tenuto.api.http_protocol import BEFORE_CANCEL
 from tenuto.api.incoming import IncomingRequest
-from tenuto.api.list_turns import AT_ONCE
 from tenuto.api.operation import Operation
 from tenuto.api.pipeline import RequestPipeline
 from tenuto.api.problems import Refusal
 from tenuto.api.registry import OPERATIONS
+from tenuto.api.request_turns import READS_AT_ONCE
 from tenuto.api.responses import PIECE, ResponseSender, answer_body
 from tenuto.api.service import Service
 from tenuto.api.untaken_answers import MOST_KNOWN, UntakenAnswers
@@ -292,7 +292,7 @@ async def test_reads_whose_answers_were_large_take_turns_and_are_made_where_they
         assert (await call.get("/workflows/large")).status == 200
         monkeypatch.setattr(RequestPipeline, "_perform", counted)
         replies = await asyncio.gather(*(call.get("/workflows/large") for _ in range(12)))
-        assert most <= AT_ONCE
+        assert most <= READS_AT_ONCE
         assert {each.status for each in replies} <= {200, 429}
         assert len(call.pipeline.service.untaken) == 0
 

@@ -28,7 +28,6 @@ from tenuto.api.call import NO_QUERY, Call, ClientGone
 from tenuto.api.entity_tags import is_known
 from tenuto.api.incoming import IncomingRequest, with_offered_credential
 from tenuto.api.large_documents.answers import answer_without_tracebacks
-from tenuto.api.list_turns import ListTurns
 from tenuto.api.operation import Operation
 from tenuto.api.problems import Refusal, broken, problem_answer
 from tenuto.api.request_audit import RequestAudit
@@ -39,6 +38,7 @@ from tenuto.api.request_parser import (
     read_struct,
     refuse_media,
 )
+from tenuto.api.request_turns import RequestTurns
 from tenuto.api.responses import (
     PIECE,
     SECURITY,
@@ -247,21 +247,21 @@ class RequestPipeline:
             return await self._perform(incoming, operation, call)
         finally:
             # The answer does not wait for the rest; the next one in its turn does.
-            is_in_loop = turns is self.service.list_turns
+            is_in_loop = turns is self.service.read_turns
             rest = sharing.rest_after(clock.ticks() - began, tenant, is_in_loop=is_in_loop)
             if rest:
                 clock.call_later(rest, partial(turns.leave, tenant))
             else:
                 turns.leave(tenant)
 
-    def _turns(self, incoming: IncomingRequest, operation: Operation) -> ListTurns | None:
+    def _turns(self, incoming: IncomingRequest, operation: Operation) -> RequestTurns | None:
         """The turns that it waits for; None: it is made at once."""
         if operation.name in self._changes_in_turn:
             return self.service.change_turns
         # What waits for a change keeps no turn meanwhile.
         is_waiting = b"wait=" in incoming.scope["query_string"]
         is_in_turn = operation.name in self._in_turn and not is_waiting
-        return self.service.list_turns if is_in_turn or self._was_large(incoming) else None
+        return self.service.read_turns if is_in_turn or self._was_large(incoming) else None
 
     def _was_large(self, incoming: IncomingRequest) -> bool:
         """Whether a read has to wait for its turn, since its newest answer was large."""
@@ -274,19 +274,22 @@ class RequestPipeline:
         self.service.untaken.refuse_again(who, incoming.read)
 
     async def _enter(
-        self, incoming: IncomingRequest, call: Call[Any], tenant: str, turns: ListTurns
+        self, incoming: IncomingRequest, call: Call[Any], tenant: str, turns: RequestTurns
     ) -> None:
-        """Wait for its turn; ClientGone: what is made for nobody, others wait for."""
-        if turns.has_room(tenant) or incoming.principal is None:
-            await turns.enter(tenant)
+        """Wait for its turn; ClientGone: what is made for nobody, others wait for. Overloaded."""
+        size = len(call.body)
+        if incoming.principal is None:
+            await turns.enter(tenant, size)
+            return
+        turn = turns.ask(tenant, size)
+        if turn.done():
             return
 
         async def leave(_: None) -> None:
             turns.leave(tenant)
 
-        entering = asyncio.ensure_future(turns.enter(tenant))
-        await call.while_connected(entering, undelivered=leave)
-        entering.result()
+        await call.while_connected(turn, undelivered=leave)
+        turn.result()
 
     def _check_source(self, incoming: IncomingRequest) -> Pairs:
         """CORS headers for the answer; refuses a foreign host or origin, and too many requests."""

@@ -26,11 +26,16 @@ from tenuto.api.event_tickets import event_tickets
 from tenuto.api.large_documents.asking import Asking
 from tenuto.api.large_documents.inputs import check_input
 from tenuto.api.large_documents.reader import DocumentReader
-from tenuto.api.list_turns import CHANGES_AT_ONCE, CHANGES_BESIDE_OTHERS, ListTurns
 from tenuto.api.operation import Operation, Size
 from tenuto.api.problems import Refusal
 from tenuto.api.queue_depths import QueueDepths
 from tenuto.api.repeated_refusals import RepeatedRefusals
+from tenuto.api.request_turns import (
+    CHANGES_AT_ONCE,
+    CHANGES_BESIDE_OTHERS,
+    MOST_CHANGES_WAITING,
+    RequestTurns,
+)
 from tenuto.api.schedule_tickets import (
     SCHEDULER_CALLBACK,
     VALID_FOR,
@@ -171,13 +176,14 @@ class Service:
         self._leaving_long: Timer | None = None
         self.untaken = UntakenAnswers(config.untaken_bytes, config.all_untaken_bytes)
         """Large answers that clients have not taken yet."""
-        self.list_turns = ListTurns()
-        """How many lists of a tenant are made at once."""
+        self.read_turns = RequestTurns()
+        """How many lists, and other large reads, of a tenant are made at once."""
         sharing = app.engine.shared.sharing
-        self.change_turns = ListTurns(
+        self.change_turns = RequestTurns(
             most_of=lambda tenant: (
                 CHANGES_BESIDE_OTHERS if sharing.is_beside_others(tenant) else CHANGES_AT_ONCE
-            )
+            ),
+            most_waiting=MOST_CHANGES_WAITING,
         )
         """How many records a tenant changes at once."""
         self.waiting: set[asyncio.Future[Held]] = set()
@@ -218,7 +224,7 @@ class Service:
     def _leave_long_requests(self) -> None:
         """Refuse what is not read or decided on yet, and answer for events that are not matched."""
         self.app.engine.leave_long_requests()
-        self.list_turns.end()
+        self.read_turns.end()
         self.change_turns.end()
         for process in (self.document_process, self.input_process, self.answer_process):
             process.refuse_all()

@@ -39,9 +39,35 @@ LARGE: Final = frozenset(
 )
 """Reads of single records that a tenant can make large. They are not refused under load."""
 
-
-AT_ONCE: Final = frozenset({"revoke_key", "put_concurrency", "stop_test_run", "cancel_bulk"})
-"""Changes by which harm is ended, or an overload: they wait for no others of their tenant."""
+SAVES: Final = frozenset(
+    {
+        *("save_workflow", "put_workflow", "add_task", "put_task"),
+        *("add_schedule", "put_schedule", "add_calendar", "put_calendar", "import_calendar_dates"),
+        *("add_webhook", "put_webhook", "enable_webhook"),
+        *("add_subscription", "enable_subscription"),
+        *("add_data_source", "put_data_source", "add_data_query", "put_data_query"),
+        *("put_secret", "create_key", "add_queue_rule"),
+    }
+)
+"""Changes that save a record, of which a tenant may have many: they wait for their turn."""
+UNDELAYED: Final = frozenset(
+    {
+        *STARTS,
+        # Commands to instances, and to what waits or was put off.
+        *("cancel_instance", "pause_instance", "resume_instance", "retry_instance"),
+        *("decide_on_step", "skip_delay", "promote_queued", "hold_queued", "release_queued"),
+        *("start_bulk", "start_bulk_of_dead_letters", "retry_dead_letter", "discard_dead_letter"),
+        *("resend_webhook", "resend_subscription", "pause_schedule", "resume_schedule"),
+        # Events and workers; tokens, which are signed and not saved.
+        *("publish_events", "publish_in_test_run", "register_worker"),
+        *("add_event_callback", "add_schedule_callback", "create_widget_token"),
+        # Reads that are audited.
+        *("run_data_query", "test_data_source"),
+        # An overload is ended by it.
+        "put_concurrency",
+    }
+)
+"""Other audited operations: none waits behind changes of its tenant. Nor does what removes."""
 
 
 def shed_kinds(operations: Iterable[Operation]) -> dict[str, Sheddable]:
@@ -63,8 +89,8 @@ def takes_turns(operation: Operation) -> bool:
 
 
 def changes_in_turn(operation: Operation) -> bool:
-    """Whether few of a tenant are made at once: it changes a record, of which there may be many."""
-    return operation.method in ("PUT", "DELETE") and operation.name not in AT_ONCE
+    """Whether few of a tenant are made at once: each is several transactions of one writer."""
+    return operation.name in SAVES
 
 
 def is_list(operation: Operation) -> bool:
