@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Page, Route, WebSocketRoute, expect
@@ -14,6 +15,17 @@ from tests.ui.server import Server
 
 pytestmark = pytest.mark.slow
 expect.set_options(timeout=PATIENCE)
+LOOK_EVERY = 10
+"""Milliseconds."""
+
+
+def _until(page: Page, happens: Callable[[], bool], what: str) -> None:
+    """Wait for what the handlers of this test see, and fail where it does not come."""
+    for _ in range(PATIENCE // LOOK_EVERY):
+        if happens():
+            return
+        page.wait_for_timeout(LOOK_EVERY)
+    pytest.fail(f"{what}: not in {PATIENCE} ms")
 
 
 def _waits(*names: str) -> list[dict[str, object]]:
@@ -51,8 +63,7 @@ def test_a_page_reads_what_a_stream_has_skipped(server: Server, page: Page) -> N
     skips[0] = True
     server.api("POST", "/events", {"pattern": "skip.first", "payload": {}})
     # A socket of another kind of message tells that the page was there meanwhile.
-    while not any("WAITING" in each for each in dropped):
-        page.wait_for_timeout(10)
+    _until(page, lambda: any("WAITING" in each for each in dropped), "the page is told")
     skips[0] = False
     server.api("POST", "/events", {"pattern": "skip.second", "payload": {}})
     expect(log.get_by_text("skip.third")).to_be_visible()
@@ -186,8 +197,8 @@ def test_a_page_comes_to_the_truth_though_one_way_to_it_is_lost(
     again.get_by_label("API key").fill(ADMIN_KEY)
     again.get_by_role("button", name="Sign in").click()
     expect(again).to_be_hidden()
-    while not lost and delayed != "history":
-        page.wait_for_timeout(10)
+    if delayed != "history":
+        _until(page, lambda: bool(lost), f"the way by the {delayed} is tried")
     paid = {"pattern": "payment.received", "payload": {"orderId": "A1"}}
     server.api("POST", "/events", paid)
     expect(heading).to_contain_text("Completed")

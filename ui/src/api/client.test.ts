@@ -1,6 +1,6 @@
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 
-import { ANSWER_MS, makeClient } from "./client";
+import { makeClient } from "./client";
 import { ApiProblem } from "./problem";
 
 /** A client whose service is a function, and what it noted. */
@@ -84,42 +84,4 @@ test("an aborted request is no sign of a service that is away", async () => {
   });
   await expect(client.GET("/api/v1/instances")).rejects.toMatchObject({ name: "AbortError" });
   expect(noted.reached).toEqual([]);
-});
-
-test("a read without an answer is given up as one of a service that cannot be reached, each time later", async () => {
-  vi.useFakeTimers();
-  const waits: number[] = [];
-  let isAway = true;
-  const client = makeClient({
-    fetch: (request, init) =>
-      new Promise((resolve, reject) => {
-        if (!isAway) return resolve(json(200, { items: [], nextCursor: null }));
-        const began = Date.now();
-        const { signal } = init as { signal: AbortSignal };
-        signal.addEventListener("abort", () => {
-          waits.push(Date.now() - began);
-          reject(signal.reason as Error);
-        });
-        return request;
-      }),
-    base: "http://service/x",
-    key: () => null,
-    onRefused: () => undefined,
-    onReached: () => undefined,
-    onTime: () => undefined,
-  });
-  const ask = () => client.GET("/api/v1/instances").then(() => null, (error: unknown) => error);
-  const once = async () => {
-    // What is not answered at the same time counts once.
-    const [asked] = [ask(), ask()];
-    await vi.advanceTimersByTimeAsync(ANSWER_MS * 10);
-    return asked;
-  };
-  for (let number = 0; number < 4; number += 1) expect(await once()).toMatchObject({ status: 0, isTransient: true });
-  isAway = false;
-  expect(await once()).toBe(null);
-  isAway = true;
-  await once();
-  expect(waits).toEqual([1, 1, 2, 2, 4, 4, 6, 6, 1, 1].map((times) => times * ANSWER_MS));
-  vi.useRealTimers();
 });

@@ -33,6 +33,7 @@ class World {
   refused: (string | null)[] = [];
   key: string | null = "a-key";
   time = 0;
+  timersMade = 0;
   private timers: { at: number; then: () => void }[] = [];
   readonly live = new Live({
     open: () => {
@@ -48,6 +49,7 @@ class World {
     after: (ms, then) => {
       const timer = { at: this.time + ms, then };
       this.timers.push(timer);
+      this.timersMade += 1;
       return () => void (this.timers = this.timers.filter((each) => each !== timer));
     },
   });
@@ -71,10 +73,10 @@ class World {
     }
     this.time = end;
   }
-  watch(since: number) {
+  watch(since: number, id = "i1") {
     const seen: number[] = [];
     const told = { seen, resyncs: 0, refusals: [] as string[] };
-    const stop = this.live.watch("i1", {
+    const stop = this.live.watch(id, {
       since,
       onUpdate: (update: Update) => seen.push(update.seq),
       onResync: () => (told.resyncs += 1),
@@ -264,6 +266,38 @@ test("a refusal that says what it is about is of that alone", () => {
   world.socket.says({ event: "error", about: "inbox_join", code: "TEN-4290" });
   world.pass(JOIN_AGAIN_MS);
   expect(world.socket.sent.slice(sent)).toEqual([{ event: "inbox_join" }]);
+});
+
+test("a refusal of what joins nothing joins nothing anew", () => {
+  world.live.start();
+  world.watch(3);
+  world.live.watchInbox(() => undefined);
+  world.socket.onopen?.();
+  const sent = world.socket.sent.length;
+  for (const about of ["ping", "workflow_run_leave", "inbox_leave", "from_the_future"]) world.socket.says({ event: "error", about, code: "TEN-4290" });
+  world.pass(JOIN_AGAIN_MS);
+  expect(world.socket.sent).toHaveLength(sent);
+});
+
+test("refusals that come together make one timer for each instance and one for the inbox, and one join each", () => {
+  world.live.start();
+  for (let number = 0; number < 50; number += 1) world.watch(0, `i${number}`);
+  world.socket.onopen?.();
+  const before = world.timersMade;
+  for (let number = 0; number < 50; number += 1) world.socket.says({ event: "error", code: "TEN-4290" });
+  expect(world.timersMade - before).toBe(50);
+  world.live.watchInbox(() => undefined);
+  for (let number = 0; number < 50; number += 1) world.socket.says({ event: "error", code: "TEN-4290" });
+  expect(world.timersMade - before).toBe(51);
+  const sent = world.socket.sent.length;
+  world.pass(JOIN_AGAIN_MS);
+  expect(world.socket.sent.slice(sent).map(({ event }) => event).sort()).toEqual(["inbox_join", ...Array<string>(50).fill("workflow_run_join")]);
+  // Refused again: later than at first, and not for the number of errors that told it.
+  world.socket.says({ event: "error", code: "TEN-4290" }, { event: "error", code: "TEN-4290" });
+  world.pass(JOIN_AGAIN_MS);
+  expect(world.socket.joins).toHaveLength(100);
+  world.pass(JOIN_AGAIN_MS);
+  expect(world.socket.joins).toHaveLength(150);
 });
 
 test("an instance that cannot be shown is said to its watcher alone", () => {

@@ -94,17 +94,39 @@ interface Watched {
   since: number;
   /** The service has answered that it tells what happens. */
   isJoined: boolean;
-  /** In a row. */
-  refusals: number;
+  again: Again;
   watchers: Set<Watcher>;
 }
+
+/** How a join that was refused is asked for again. */
+interface Again {
+  /** In a row. */
+  refusals: number;
+  /** It will be: another refusal is no reason to ask more often. */
+  cancel: (() => void) | null;
+}
+
+const neverRefused = (): Again => ({ refusals: 0, cancel: null });
+
+function cancelAgain(again: Again): void {
+  again.cancel?.();
+  again.cancel = null;
+}
+
+function noteJoined(again: Again): void {
+  cancelAgain(again);
+  again.refusals = 0;
+}
+
+/** What is asked for with a join, so that something is missing where it is refused. */
+const JOINS: ReadonlySet<string> = new Set(["workflow_run_join", "inbox_join"]);
 
 export class Live {
   private readonly world: LiveWorld;
   private readonly watched = new Map<string, Watched>();
   private readonly inboxWatchers = new Set<() => void>();
   private isInboxJoined = false;
-  private inboxRefusals = 0;
+  private readonly inboxAgain = neverRefused();
   private socket: Socket | null = null;
   private isOpen = false;
   private isStarted = false;
@@ -147,7 +169,7 @@ export class Live {
   watch(instanceId: string, watcher: Watcher): () => void {
     const known = this.watched.get(instanceId);
     if (known === undefined) {
-      this.watched.set(instanceId, { since: watcher.since, isJoined: false, refusals: 0, watchers: new Set([watcher]) });
+      this.watched.set(instanceId, { since: watcher.since, isJoined: false, again: neverRefused(), watchers: new Set([watcher]) });
       this.join(instanceId);
     } else {
       known.watchers.add(watcher);
@@ -158,6 +180,7 @@ export class Live {
       const now = this.watched.get(instanceId);
       now?.watchers.delete(watcher);
       if (now?.watchers.size !== 0) return;
+      cancelAgain(now.again);
       this.watched.delete(instanceId);
       if (this.isOpen) this.socket?.send(JSON.stringify({ event: "workflow_run_leave", runId: instanceId }));
     };
@@ -169,6 +192,7 @@ export class Live {
     if (this.inboxWatchers.size === 1) this.joinInbox();
     return () => {
       if (!this.inboxWatchers.delete(onChange) || this.inboxWatchers.size > 0) return;
+      cancelAgain(this.inboxAgain);
       if (this.isOpen) this.socket?.send(JSON.stringify({ event: "inbox_leave" }));
     };
   }
@@ -245,6 +269,9 @@ export class Live {
     this.cancelBeat = null;
     this.cancelOpening?.();
     this.cancelOpening = null;
+    // Whatever is wanted is joined at the next socket's opening.
+    for (const { again } of this.watched.values()) cancelAgain(again);
+    cancelAgain(this.inboxAgain);
     const socket = this.socket;
     this.socket = null;
     if (socket === null) return;
@@ -295,6 +322,7 @@ export class Live {
   private joinInbox(): void {
     if (!this.isOpen || this.inboxWatchers.size === 0) return;
     this.isInboxJoined = false;
+    cancelAgain(this.inboxAgain);
     this.socket?.send(JSON.stringify({ event: "inbox_join" }));
   }
 
@@ -306,6 +334,7 @@ export class Live {
     const known = this.watched.get(id);
     if (!this.isOpen || known === undefined) return;
     known.isJoined = false;
+    cancelAgain(known.again);
     this.socket?.send(JSON.stringify({ event: "workflow_run_join", runId: id, since: known.since }));
   }
 
@@ -320,7 +349,7 @@ export class Live {
         return this.joined(message);
       case "inbox_joined":
         this.isInboxJoined = true;
-        this.inboxRefusals = 0;
+        noteJoined(this.inboxAgain);
         // What came in before is not told.
         return this.tellInbox();
       case "inbox_update":
@@ -351,7 +380,7 @@ export class Live {
     const known = this.watched.get(said.instanceID ?? "");
     if (known === undefined) return;
     known.isJoined = true;
-    known.refusals = 0;
+    noteJoined(known.again);
     if (said.cursor === undefined || said.cursor === known.since) return;
     // The service begins elsewhere than asked: later (a gap), or earlier (its log is shorter than what was shown).
     known.since = said.cursor;
@@ -361,8 +390,8 @@ export class Live {
   /** What was refused is asked for again later, while it is wanted. Of an error that does not say what it is about, that is
    * everything that has no answer yet. */
   private refused(said: Said): void {
-    // It was left already, or left twice: nothing is missing.
-    if (said.about === "workflow_run_leave" || said.about === "inbox_leave") return;
+    // It was left already, or a ping was refused: nothing is missing.
+    if (said.about !== undefined && !JOINS.has(said.about)) return;
     const id = said.instanceID;
     if (id !== undefined) {
       const known = this.watched.get(id);
@@ -372,24 +401,26 @@ export class Live {
       return;
     }
     if (said.about !== "inbox_join") for (const [each, known] of this.watched) if (!known.isJoined) this.joinAgain(each, known);
-    if (said.about === "inbox_join" || !this.isInboxJoined) this.joinInboxAgain();
+    if (said.about === "inbox_join" || (said.about === undefined && !this.isInboxJoined)) this.joinInboxAgain();
   }
 
   private joinAgain(id: string, known: Watched): void {
-    const { socket } = this;
     known.isJoined = false;
-    known.refusals += 1;
-    this.world.after(joinAgainMs(known.refusals), () => {
-      if (this.socket === socket && this.watched.get(id) === known && !known.isJoined) this.join(id);
-    });
+    this.later(known.again, () => this.join(id));
   }
 
   private joinInboxAgain(): void {
-    const { socket } = this;
     this.isInboxJoined = false;
-    this.inboxRefusals += 1;
-    this.world.after(joinAgainMs(this.inboxRefusals), () => {
-      if (this.socket === socket && !this.isInboxJoined) this.joinInbox();
+    if (this.inboxWatchers.size > 0) this.later(this.inboxAgain, () => this.joinInbox());
+  }
+
+  /** Whoever joins, leaves or was answered meanwhile has cancelled it. */
+  private later(again: Again, join: () => void): void {
+    if (again.cancel !== null) return;
+    again.refusals += 1;
+    again.cancel = this.world.after(joinAgainMs(again.refusals), () => {
+      again.cancel = null;
+      join();
     });
   }
 }

@@ -1,5 +1,5 @@
 import { useQueryClient } from "@tanstack/react-query";
-import { useEffect, useRef } from "react";
+import { useEffect, useRef, useSyncExternalStore } from "react";
 
 import { refuse, session } from "../state/session";
 import { makeStore, useStore } from "../state/store";
@@ -25,6 +25,11 @@ export const live = new Live({
 });
 
 export const useLiveState = (): LiveState => useStore(state);
+
+const isTold = (): boolean => state.get().kind === "live";
+
+/** Whether the socket tells what happens. Unlike the state it is the same with each heartbeat, so that nothing is drawn for one. */
+export const useIsTold = (): boolean => useSyncExternalStore(state.subscribe, isTold, isTold);
 
 /** Connect with this key while the frame is shown; try at once when the page is looked at again. */
 export function useLiveConnection(isOn: boolean, key: string | null): void {

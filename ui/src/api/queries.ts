@@ -5,6 +5,7 @@ import {
   useInfiniteQuery,
   useMutation,
   useQueryClient,
+  type UseMutationOptions,
   type UseMutationResult,
 } from "@tanstack/react-query";
 import { useMemo } from "react";
@@ -65,7 +66,7 @@ async function call(method: Method, path: string, init: object): Promise<unknown
     return (await operation(path, init)).data;
   } catch (error) {
     // The connection broke in the middle of the answer.
-    throw error instanceof TypeError || (error instanceof DOMException && error.name === "TimeoutError") ? unreachable() : error;
+    throw error instanceof TypeError ? unreachable() : error;
   }
 }
 
@@ -136,6 +137,11 @@ export async function send<M extends Method, P extends PathsOf<M>>(
   return (await call(method, path, { params, headers, body })) as Answer<P, M>;
 }
 
+/** A file, whole. */
+export async function fileOf<P extends PathsOf<"get">>(path: P, ...[params]: Maybe<Params<P, "get">>): Promise<Blob> {
+  return (await call("get", path, { params, parseAs: "blob" })) as Blob;
+}
+
 /** One call whose body is no JSON, such as a file. */
 export async function sendText<P extends PathsOf<"post">>(path: P, { media, text, ...params }: Params<P, "post"> & { media: string; text: string }): Promise<Answer<P, "post">> {
   return (await call("post", path, { params, body: text, headers: { "content-type": media }, bodySerializer: (body: string) => body })) as Answer<P, "post">;
@@ -147,9 +153,18 @@ export function useAct<Given, Done>(
   done?: (result: Done, given: Given) => void,
 ): UseMutationResult<Done, ApiProblem, Given> {
   const queries = useQueryClient();
-  return useMutation<Done, ApiProblem, Given>({
+  return useMutation(actOf(queries, act, done));
+}
+
+export function actOf<Given, Done>(
+  queries: QueryClient,
+  act: (given: Given) => Promise<Done>,
+  done?: (result: Done, given: Given) => void,
+): UseMutationOptions<Done, ApiProblem, Given> {
+  return {
     mutationFn: act,
     onSuccess: (result, given) => done?.(result, given),
-    onSettled: () => queries.invalidateQueries(),
-  });
+    // Not awaited: it would be pending for as long as the slowest read of the page, twice.
+    onSettled: () => void queries.invalidateQueries(),
+  };
 }

@@ -2,8 +2,7 @@ import { Download, ShieldCheck } from "lucide-react";
 import { useEffect, useState } from "react";
 import { useSearchParams } from "wouter";
 
-import { api } from "../../api/client";
-import { send, useAct, useList } from "../../api/queries";
+import { fileOf, send, useAct, useList } from "../../api/queries";
 import type { Shape } from "../../api/types";
 import { count } from "../../core/format";
 import { useParameters } from "../../kit/address";
@@ -118,8 +117,7 @@ function columnsOf(set: (name: string, value: string) => void): readonly Column<
 function Actions() {
   const verify = useAct(() => send("get", "/api/v1/audit/verify"));
   const save = useAct(async () => {
-    const { data } = await api.GET("/api/v1/audit/export", { parseAs: "blob" });
-    const url = URL.createObjectURL(data as unknown as Blob);
+    const url = URL.createObjectURL(await fileOf("/api/v1/audit/export"));
     const link = document.createElement("a");
     link.href = url;
     link.download = "audit.ndjson";

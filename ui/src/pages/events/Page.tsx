@@ -2,7 +2,7 @@ import { Filter, Send } from "lucide-react";
 import { useId, useMemo, useRef, useState } from "react";
 import { Link, useLocation, useSearchParams } from "wouter";
 
-import { useInbox, useLiveState } from "../../api/liveHooks";
+import { useInbox, useIsTold } from "../../api/liveHooks";
 import { useMay } from "../../api/me";
 import { LIST_REFRESH_MS, TOLD_REFRESH_MS, useListEvery } from "../../api/queries";
 import type { Shape } from "../../api/types";
@@ -54,7 +54,7 @@ export default function EventsPage() {
   const pattern = search.get("pattern") ?? "";
   const range = Object.hasOwn(RANGES, search.get("since") ?? "") ? (search.get("since") ?? USUAL) : USUAL;
   const since = useMemo(() => sinceOf(range), [range]);
-  const isTold = useLiveState().kind === "live";
+  const isTold = useIsTold();
   const list = useListEvery(isTold ? TOLD_REFRESH_MS : LIST_REFRESH_MS, "/api/v1/events", { query: { order: "desc", ...(pattern === "" ? {} : { pattern }), ...(since === null ? {} : { since }) } });
   useInbox(list.freshen);
   const mayPublish = useMay("events:publish");

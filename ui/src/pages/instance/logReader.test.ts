@@ -74,13 +74,34 @@ test.each([0, 429, 500, 503])("one that failed with status %i is read again by i
   expect(last()).toBe(2);
 });
 
-test("one that is looked at now and then shows no work, and an erased one is left alone", async () => {
+test("one that is looked at now and then shows no work", async () => {
   const { reader, reads } = slowLog();
   reader.open();
   await reads[0]?.answer(2);
   reader.look();
-  expect(reader.state.get().isReading).toBe(false);
-  await reads[1]?.refuse(404);
+  expect([reader.state.get().isReading, reads.length]).toEqual([false, 2]);
+});
+
+test.each([401, 403, 404])("one that is refused with status %i is not looked at until it is opened with another key", async (status) => {
+  const { reader, reads, last } = slowLog();
+  reader.open();
+  await reads[0]?.answer(2);
+  reader.look();
+  await reads[1]?.refuse(status);
+  reader.look();
+  reader.look();
+  expect(reads).toHaveLength(2);
+  reader.close();
+  reader.open();
+  await reads[2]?.answer(3);
+  reader.look();
+  expect([last(), reads.length]).toEqual([3, 4]);
+});
+
+test("one that failed for a reason that may pass is looked at all the same", async () => {
+  const { reader, reads } = slowLog();
+  reader.open();
+  await reads[0]?.refuse(503);
   reader.look();
   expect(reads).toHaveLength(2);
 });

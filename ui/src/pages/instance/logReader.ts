@@ -1,4 +1,3 @@
-import { ApiProblem } from "../../api/problem";
 import { readAgainMs, send } from "../../api/queries";
 import type { Json } from "../../core/json";
 import type { LogEntry } from "../../core/log";
@@ -74,8 +73,8 @@ export class LogReader {
   /** Whether there is more, without a reason to think so. */
   look(): void {
     const { error } = this.state.get();
-    // What is erased does not come back.
-    if (error instanceof ApiProblem && error.status === 404) return;
+    // What is refused for good, such as an erased one, is so until it is opened anew: each look would be a line of the audit log.
+    if (error !== null && readAgainMs(error) === false) return;
     this.wantsNewer = true;
     void this.work({ isShown: false });
   }

@@ -1,7 +1,7 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useMemo, useRef } from "react";
 
-import { useWatch } from "../../api/liveHooks";
+import { useIsTold, useWatch } from "../../api/liveHooks";
 import type { ApiProblem } from "../../api/problem";
 import { CHECK_MS, read, readAgainMs, TOLD_REFRESH_MS } from "../../api/queries";
 import { explanationOf, type Explanation } from "../../core/explain";
@@ -64,15 +64,17 @@ export function useInstance(id: string, at: number | null): Loaded & { retry: ()
     staleTime: Infinity,
     retry: false,
   });
-  // They may have been read before the entry that the watch begins with, and change with more than the log.
+  // They may have been read before the entry that the watch begins with, and change with more than the log. Where the socket
+  // is live they are seldom read without a reason: what it does not tell, the next look at the log finds.
+  const checkMs = useIsTold() ? TOLD_REFRESH_MS : CHECK_MS;
   const explain = useQuery({
     ...read("/api/v1/instances/{id}/explain", path),
-    refetchInterval: ({ state }) => (state.status === "error" ? readAgainMs(state.error) : !FINAL.has(state.data?.status ?? "") && CHECK_MS),
+    refetchInterval: ({ state }) => (state.status === "error" ? readAgainMs(state.error) : !FINAL.has(state.data?.status ?? "") && checkMs),
   });
   const isOver = FINAL.has(instance.data?.status ?? "");
   const waits = useQuery({
     ...read("/api/v1/instances/{id}/waits", path),
-    refetchInterval: ({ state }) => (state.status === "error" ? readAgainMs(state.error) : !isOver && CHECK_MS),
+    refetchInterval: ({ state }) => (state.status === "error" ? readAgainMs(state.error) : !isOver && checkMs),
   });
 
   const reader = useLogReader(id);
