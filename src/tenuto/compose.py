@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tenuto.engine.secrets.vault import Vault
     from tenuto.engine.settings import Settings
     from tenuto.ports import Caller, Clock, Ids, Seals, Sender
+    from tenuto.sandbox.bounds import PoolBounds
     from tenuto.sandbox.sandbox import Sandbox
     from tenuto.store.protocol import Store
     from tenuto.targets.gate import Gate
@@ -336,11 +337,11 @@ def build_query_executor(
     return DataQueryExecutor(QueryRunner(store, clock, databases, most_bytes=most, gate=gate))
 
 
-def build_sandbox() -> Sandbox:
+def build_sandbox(bounds: PoolBounds | None = None) -> Sandbox:
     """The processes that run and check the code of javascript nodes."""
     from tenuto.sandbox.sandbox import Sandbox  # noqa: PLC0415 - where code is run
 
-    return Sandbox()
+    return Sandbox(bounds=bounds)
 
 
 def _notes(store: Store, settings: Settings | None) -> NoteFiles | None:

@@ -14,7 +14,7 @@ from tenuto.egress.request import Answer, NoAnswer, Request
 from tenuto.engine.settings import Settings
 from tenuto.model.graph import JavaScript
 from tenuto.model.json import JSON, Object
-from tenuto.sandbox.pool import PoolBounds
+from tenuto.sandbox.bounds import PoolBounds
 from tenuto.sandbox.sandbox import Sandbox
 
 Work = Callable[[Call], Awaitable[JSON]]
@@ -49,7 +49,12 @@ class StubClient(EgressClient):
 def executors(*, processes: int = 2, client: EgressClient | None = None) -> Executors:
     """Executors with a small sandbox."""
     bounds = PoolBounds(processes=processes, of_tenant=processes, spares=1)
-    code = JavaScriptExecutor(lambda: Sandbox(bounds=bounds), output_limit=1_000_000, client=client)
+    code = JavaScriptExecutor(
+        lambda bounds: Sandbox(bounds=bounds),
+        bounds=bounds,
+        output_limit=1_000_000,
+        client=client,
+    )
     return {**build_executors(), JavaScript: code}
 
 

@@ -14,9 +14,14 @@ from tenuto.engine.settings import Settings
 from tenuto.model.errors import WorkflowFailed
 from tenuto.model.graph import JavaScript
 from tenuto.model.json import JSON
+from tenuto.sandbox.bounds import PoolBounds
+from tenuto.sandbox.sandbox import Sandbox
 from tenuto.store.memory import MemoryStore
+from tenuto.tasks import Facts, Registry
+from tenuto.tasks.context import BuiltInFacts
 from tests.built_in.stage import StubClient, app, code, executors, flow, result
 from tests.kit.turns import turns
+from tests.tasks.stage import stage
 
 pytestmark = pytest.mark.asyncio
 
@@ -242,3 +247,14 @@ async def test_code_that_runs_when_the_engine_stops_is_done_by_the_next_one() ->
     async with Tenuto(store, settings=settings, executors=executors()) as on:
         again = await on.instance(started.id)
         assert await again.result(30) == 2
+
+
+async def test_where_no_sandbox_can_be_made_the_attempts_fail() -> None:
+    def broken(_: PoolBounds) -> Sandbox:
+        raise ImportError("no sandbox here")
+
+    executor = JavaScriptExecutor(broken, output_limit=1_000_000)
+    facts = BuiltInFacts(tenant="a", config=JavaScript(code="return 1"), scope=dict.fromkeys)
+    async with stage(Registry(), executors={JavaScript: executor}) as on:
+        on.start("@javascript", node="n", facts=Facts(tenant="a", built_in=facts))
+        assert "no sandbox here" in (await on.failure()).message

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
+from functools import partial
 
 import pytest
 
@@ -12,6 +14,7 @@ from tenuto import Tenuto
 from tenuto.core import InstanceState, snapshot
 from tenuto.core.explain import Facts, explain
 from tenuto.core.view import waits_of
+from tenuto.engine.definitions.large_documents import LARGE, LargeDocuments
 from tenuto.engine.events.explainer import _opened
 from tenuto.engine.turns import loader
 from tenuto.engine.turns.held import Held
@@ -21,8 +24,10 @@ from tenuto.model.json import Object
 from tenuto.model.pauses import PACE
 from tenuto.store.parts.stats import Completed
 from tenuto.workspace import stats, stored_instance
+from tenuto.workspace.engine_workspace import EngineWorkspace
 from tenuto.workspace.series import read_series
 from tests.engine.situations import at_rest
+from tests.kit.turns import turns
 
 pytestmark = pytest.mark.asyncio
 
@@ -103,6 +108,58 @@ async def test_large_snapshots_are_read_in_a_thread_for_looks_and_at_once_for_tu
         for each in look.values():
             await each()
     assert threads == ["large document", "large document", threading.main_thread().name]
+
+
+async def shown_beside_a_kept_thread(
+    app: Tenuto, documents: LargeDocuments, large: str, small: str
+) -> tuple[str, bool]:
+    """A look at the small one, for which one at the large one was asked before; is that made?"""
+    kept = threading.Event()
+    holding = asyncio.ensure_future(documents.read(LARGE, partial(kept.wait, 60)))
+    looks = [asyncio.ensure_future(app.engine.loader.look_at(each)) for each in (large, small)]
+    try:
+        await turns(100)
+        assert looks[1].done(), "it waits for the thread"
+        return looks[1].result().state.id, looks[0].done()
+    finally:
+        kept.set()
+        await holding
+        assert [each.state.id for each in await asyncio.gather(*looks)] == [large, small]
+
+
+async def started_by(workspace: EngineWorkspace, definition: Object, count: int) -> str:
+    await workspace.definitions.save(definition)
+    return (await workspace.start("waits", {"list": [0] * count})).id
+
+
+async def test_a_look_at_a_small_instance_does_not_wait_for_the_thread_of_large_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # So that none is given away for its entries.
+    monkeypatch.setattr(loader, "_PART_ROWS", 10_000)
+    async with Tenuto() as app:
+        held = await waiting(app)
+        small = await started_by(app.workspace("small", "someone"), waits(1), 1)
+        await at_rest(app)
+        assert 20_000 < held.snapshot_bytes < 60_000
+        found = await shown_beside_a_kept_thread(app, app.engine.plans.values, held.state.id, small)
+        assert found == (small, False)
+
+
+async def test_a_look_at_a_small_instance_does_not_wait_for_definitions_of_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(loader, "_PART_ROWS", 10_000)
+    async with Tenuto() as app:
+        definition = waits(1)
+        definition["description"] = "x" * 3_000
+        large = await started_by(app.workspace("large", "someone"), definition, 1)
+        small = await started_by(app.workspace("small", "someone"), waits(1), 1)
+        await at_rest(app)
+        plans = app.engine.plans
+        plans.forget("large", "waits")
+        found = await shown_beside_a_kept_thread(app, plans._large, large, small)
+        assert found == (small, False)
 
 
 async def test_others_go_on_between_the_instances_of_a_page(

@@ -10,6 +10,7 @@ from typing import cast
 import msgspec
 import pytest
 import pytest_asyncio
+from msgspec.structs import replace
 
 from tenuto.engine.loops import Loops
 from tenuto.engine.outage import Outage
@@ -19,6 +20,7 @@ from tenuto.engine.outbox.endpoints import Endpoint
 from tenuto.engine.outbox.outbox import Outbox
 from tenuto.model.events import Event
 from tenuto.ports import SystemClock
+from tenuto.store.memory import outbox as memory_outbox
 from tenuto.store.parts.listeners import Listener
 from tenuto.store.parts.outbox import TENANTS_IN_TURN
 from tenuto.store.protocol import Store
@@ -174,3 +176,23 @@ async def test_every_tenant_has_a_turn_while_others_always_have_more(store: Stor
         assert await drainer.run_once()
     for tenant in names:
         assert await store.listeners.backlogs(tenant), tenant
+
+
+@pytest.mark.asyncio
+async def test_an_event_does_not_wait_for_many_large_ones_of_another_tenant(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory_outbox, "MOST_EVENT_BYTES", 1_000)
+    place = await PLACES["memory"](tmp_path)
+    store = await place.opened(ME)
+    drainer = await drainer_beside(store, "large", "small", backlog=0)
+    large = [replace(each, payload="x" * 1_000) for each in paid("large", *range(6))]
+    await store.turns.commit(turn("many", events=(*large, *paid("small", 1))))
+    for _ in range(2):
+        assert await drainer.run_once()
+    assert await store.listeners.backlogs("small")
+    for _ in range(6):
+        await drainer.run_once()
+    due = await store.outbox.claim_due(SystemClock().now(), most=9, each=9)
+    assert len(due.items) == 7
+    place.leave()

@@ -10,8 +10,8 @@ from typing import TypedDict, Unpack
 
 from tenuto.model.failure import Failure
 from tenuto.model.json import JSON
+from tenuto.sandbox.bounds import PoolBounds
 from tenuto.sandbox.outcomes import FailedCall, Limits, Outcome
-from tenuto.sandbox.pool import PoolBounds
 from tenuto.sandbox.sandbox import Sandbox
 
 SHORT = Limits(time=timedelta(seconds=0.3), memory=32 << 20)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections import Counter
+from weakref import WeakSet
 
 import pytest
 
@@ -11,9 +13,11 @@ from tenuto.built_in.protocol import Call
 from tenuto.model.graph import Http
 from tenuto.model.json import JSON
 from tenuto.tasks import Context, Facts, Registry
+from tenuto.tasks.attempt import Attempt, Outcome
 from tenuto.tasks.context import BuiltInFacts
+from tenuto.tasks.failures import cancelled
 from tests.kit.turns import turns
-from tests.tasks.stage import INSTANCE, stage
+from tests.tasks.stage import INSTANCE, Stage, stage
 from tests.tasks.test_built_in import CONFIG, Stand
 
 pytestmark = pytest.mark.asyncio
@@ -102,6 +106,67 @@ async def test_a_call_that_is_stopped_before_it_was_made_leaves_its_turn_to_the_
         await turns()
         assert calls.made["a"] == 2
         assert not on.runner.is_queued((INSTANCE, "n", "3", 1))
+
+
+class Large(str):
+    """An input whose end can be seen."""
+
+    __slots__ = ("__weakref__",)
+
+
+def given(on: Stage, count: int) -> WeakSet[Large]:
+    """The inputs of so many calls that were started, which are held by nothing else."""
+    inputs = WeakSet[Large]()
+    for number in range(count):
+        large = Large(number)
+        inputs.add(large)
+        on.start("@http", large, node="n", iteration=str(number), facts=call_of("a"))
+    return inputs
+
+
+@pytest.mark.parametrize("way", ["stop", "abandon"])
+async def test_of_calls_that_are_stopped_while_they_are_kept_nothing_is_held(way: str) -> None:
+    calls = Calls()
+    stand = Stand(calls, queues=True, calls_of_tenant=1)
+    async with stage(Registry(), executors={Http: stand}) as on:
+        on.start("@http", node="long", facts=call_of("a"))
+        await turns()
+        inputs = given(on, 1_000)
+        await turns()
+        assert len(inputs) == 1_000
+        if way == "stop":
+            for number in range(1_000):
+                on.runner.stop(INSTANCE, "n", str(number), 1)
+        else:
+            on.runner.abandon(INSTANCE)
+        await turns()
+        gc.collect()
+        assert len(inputs) == 0
+        assert calls.made["a"] == 1
+
+
+async def test_calls_that_are_stopped_before_the_loop_leave_their_turns_to_the_next() -> None:
+    calls = Calls()
+    stand = Stand(calls, queues=True, calls_of_tenant=AT_ONCE)
+    async with stage(Registry(), executors={Http: stand}) as on:
+        inputs = given(on, 3 * AT_ONCE)
+        on.start("@http", node="last", facts=call_of("a"))
+        for number in range(3 * AT_ONCE):
+            on.runner._give_up(*given_up(on, str(number)))
+        gc.collect()
+        assert len(inputs) == 0
+        assert on.runner.before_loop == (1, 1)
+        await turns()
+        assert calls.made["a"] == 1
+        for number in range(2 * AT_ONCE):
+            on.start("@http", node="more", iteration=str(number), facts=call_of("a"))
+        await turns()
+        assert calls.made["a"] == AT_ONCE
+
+
+def given_up(on: Stage, iteration: str) -> tuple[Attempt, Outcome]:
+    attempt = on.runner._attempts[INSTANCE, "n", iteration, 1]
+    return attempt, attempt.failed(cancelled())
 
 
 async def test_a_call_that_is_cancelled_leaves_its_turn_to_the_next() -> None:

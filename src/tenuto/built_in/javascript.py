@@ -11,6 +11,7 @@ from tenuto.built_in.protocol import Call, CodeFault, Failed, NotChecked
 from tenuto.egress.request import NoAnswer, Request
 from tenuto.model.graph import JavaScript
 from tenuto.model.json import JSON
+from tenuto.sandbox.bounds import PoolBounds
 from tenuto.sandbox.outcomes import (
     ConsoleLine,
     FailedCall,
@@ -44,12 +45,18 @@ class JavaScriptExecutor:
 
     def __init__(
         self,
-        sandbox: Callable[[], Sandbox],
+        sandbox: Callable[[PoolBounds], Sandbox],
         *,
         output_limit: int,
         client: EgressClient | None = None,
+        bounds: PoolBounds | None = None,
     ) -> None:
-        """`sandbox` is made for the first call; `client` sends what code fetches."""
+        """`sandbox` is made for the first call, within `bounds`; `client` sends what code fetches.
+
+        Where none can be made, it is the calls that fail.
+        """
+        self._bounds = bounds or PoolBounds()
+        self.calls_of_tenant = self._bounds.calls_of_tenant
         self._make = sandbox
         self._made: Sandbox | None = None
         self._limit = output_limit
@@ -59,12 +66,8 @@ class JavaScriptExecutor:
     def sandbox(self) -> Sandbox:
         """The sandbox; its processes start with the first call."""
         if self._made is None:
-            self._made = self._make()
+            self._made = self._make(self._bounds)
         return self._made
-
-    @property
-    def calls_of_tenant(self) -> int:
-        return self.sandbox.calls_of_tenant
 
     def figures(self) -> Figures:
         """What its sandbox has done, and what it is doing."""

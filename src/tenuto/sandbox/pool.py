@@ -7,7 +7,6 @@ memory of a process that runs code of another. Spare processes have no tenant ye
 from __future__ import annotations
 
 import asyncio
-import os
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 from msgspec import Struct
 
 from tenuto.ports import Clock, Timer
+from tenuto.sandbox.bounds import PoolBounds
 from tenuto.sandbox.confined_process import ConfinedProcess, start_process
 from tenuto.sandbox.messages import Confinement, Ready
 from tenuto.tasks.child_process import ChildDied, ChildProcess
@@ -24,23 +24,6 @@ _PAUSE_SECONDS = 1.0
 """Between a process that did not start and the next one."""
 _MOST_FAILURES = 5
 """So many in a row, and calls no longer wait for another."""
-
-
-class PoolBounds(Struct, frozen=True, kw_only=True):
-    """How many processes a sandbox has, and for how long."""
-
-    processes: int = max(4, 2 * (os.cpu_count() or 1))
-    """The most that serve tenants."""
-    of_tenant: int = max(1, max(4, 2 * (os.cpu_count() or 1)) * 3 // 4)
-    """Of these, the most of one tenant."""
-    spares: int = 1
-    """Processes that are started ahead."""
-    calls: int = 1_000
-    """The most calls of a process: then it is replaced."""
-    slice: float = 0.5
-    """Seconds for which a process stays with its tenant while others wait."""
-    idle: float = 60.0
-    """Seconds after which a process without calls is ended."""
 
 
 class NotStarted(Exception):

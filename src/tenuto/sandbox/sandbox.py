@@ -27,6 +27,7 @@ from tenuto.model.failure import (
 )
 from tenuto.model.json import JSON
 from tenuto.ports import Clock, SystemClock
+from tenuto.sandbox.bounds import PoolBounds
 from tenuto.sandbox.confined_process import ConfinedProcess
 from tenuto.sandbox.failures import code_problem, failure_of, lines_of, of_death
 from tenuto.sandbox.messages import (
@@ -52,7 +53,7 @@ from tenuto.sandbox.outcomes import (
     Limits,
     Outcome,
 )
-from tenuto.sandbox.pool import NotStarted, Pool, PoolBounds
+from tenuto.sandbox.pool import NotStarted, Pool
 from tenuto.tasks.failures import PROCESS_DIED
 from tenuto.tasks.output import Unusable, to_json
 
@@ -64,8 +65,6 @@ _CHECK = Limits(time=timedelta(seconds=2))
 _OVERHEAD = 100_000
 """Bytes of a message beside its result and lines."""
 _MOST_MEMORY = 1 << 30
-_ENOUGH = 4
-"""Calls for each process of a tenant: one that runs, and those that follow at once."""
 
 DEFAULT_LIMITS = Limits()
 _requests = msgspec.json.Decoder(list[FetchRequest]).decode
@@ -93,10 +92,7 @@ class Sandbox:
             filter=call_filter,
             memory=most_memory,
         )
-        bounds = bounds or PoolBounds()
-        self._pool = Pool(self._clock, bounds, confinement)
-        self.calls_of_tenant = _ENOUGH * bounds.of_tenant
-        """With so many calls of a tenant none of its processes is left without one."""
+        self._pool = Pool(self._clock, bounds or PoolBounds(), confinement)
         self._calls = 0
         self._killed = 0
         self._seconds = 0.0

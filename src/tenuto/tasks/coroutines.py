@@ -86,6 +86,10 @@ class Coroutines:
             runner.add_done_callback(self._abandoned.discard)
             runner.cancel()
 
+    def discard(self, attempt: Attempt) -> None:
+        """Its outcome is settled before any work for it was begun: nothing of it is kept."""
+        self._queue.discard(attempt)
+
     async def close(self, patience: float) -> None:
         """End every runner; those that do not end within `patience` seconds are abandoned."""
         self._is_closed = True

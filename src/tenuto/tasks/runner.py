@@ -388,7 +388,9 @@ class Runner:
     def _give_up(self, attempt: Attempt, outcome: Outcome) -> None:
         """Settle an attempt that has not begun; a built-in one may wait for its place."""
         self._settle(attempt, outcome)
-        if attempt.runner is not None and not attempt.has_begun:
+        if attempt.runner is None:
+            self._coroutines.discard(attempt)
+        elif not attempt.has_begun:
             self._coroutines.abandon(attempt)
 
     def _wrote(self, attempt: Attempt) -> None:
@@ -431,6 +433,8 @@ class Runner:
             is_under_way = attempt.has_begun or attempt.runner is not None
             if attempt.place is not None and is_under_way:
                 attempt.place.abandon(attempt)
+            elif attempt.runner is None:
+                self._coroutines.discard(attempt)
 
     def _stop_filling(self, attempt: Attempt) -> None:
         filling = self._filling.pop(attempt.key, None)

@@ -10,7 +10,7 @@ from tenuto.built_in.javascript import JavaScriptExecutor
 from tenuto.built_in.protocol import Call
 from tenuto.model.json import JSON
 from tenuto.model.policy import DEFAULT_LIMITS
-from tenuto.sandbox.pool import PoolBounds
+from tenuto.sandbox.bounds import PoolBounds
 from tenuto.sandbox.sandbox import Sandbox
 
 _BOUNDS = PoolBounds(processes=1, of_tenant=1, spares=1)
@@ -34,7 +34,9 @@ class _Thread:
         )
         self._thread.start()
         self._executor = JavaScriptExecutor(
-            lambda: Sandbox(bounds=_BOUNDS), output_limit=DEFAULT_LIMITS.output_bytes
+            lambda bounds: Sandbox(bounds=bounds),
+            bounds=_BOUNDS,
+            output_limit=DEFAULT_LIMITS.output_bytes,
         )
 
     def run(self, call: Call) -> JSON:

@@ -50,7 +50,8 @@ class LargeDocuments:
 
     def __init__(self, large: int = LARGE) -> None:
         """`large`: from how many bytes on a document is large; smaller ones take milliseconds."""
-        self._large = large
+        self.large = large
+        """In bytes; what is smaller is read at once."""
         self._is_busy = self._is_left = False
         self._of_requests: set[asyncio.Future[Any]] = set()
         """What requests wait for: turns, and what the thread makes."""
@@ -66,7 +67,7 @@ class LargeDocuments:
 
         Overloaded, if it may be refused, and ProcessStops where the process stops before.
         """
-        if size < self._large:
+        if size < self.large:
             return work()
         await self._turn_of(tenant, may_refuse=may_refuse)
         return await self._noted(self._in_thread(work, tenant), may_refuse=may_refuse)
@@ -86,7 +87,7 @@ class LargeDocuments:
 
     async def aside(self, work: Callable[[], Made], *, tenant: str = "") -> Made:
         """What `work` makes, which takes long for small values too; Overloaded."""
-        return await self.read(self._large, work, tenant=tenant)
+        return await self.read(self.large, work, tenant=tenant)
 
     async def check(
         self,
@@ -101,9 +102,9 @@ class LargeDocuments:
 
         `times`: so many times as long as others the work takes for a value of the same size.
         """
-        if is_small(value, self._large // times):
+        if is_small(value, self.large // times):
             return work()
-        return await self.read(self._large, work, tenant=tenant, may_refuse=may_refuse)
+        return await self.read(self.large, work, tenant=tenant, may_refuse=may_refuse)
 
     async def _turn_of(self, tenant: str, *, may_refuse: bool) -> None:
         if may_refuse and self._is_left:

@@ -141,8 +141,11 @@ class Drainer:
 
     async def _notify(self, rows: Sequence[OutboxRow]) -> None:
         fresh = [row for row in rows if row.tenant not in self._preparations]
+        events = await self._events(fresh)
+        # Those behind the large events of one tenant are left, and so is the turn of their tenants.
+        in_turn = rows if len(events) == len(fresh) else rows[: rows.index(fresh[len(events)])]
         notices: dict[str, list[Notice]] = {}
-        for notice in await self._read(fresh):
+        for notice in await self._read(fresh[: len(events)], events):
             notices.setdefault(notice.row.tenant, []).append(notice)
         for tenant, its_own in notices.items():
             self._preparations.begin(tenant, its_own)
@@ -164,7 +167,7 @@ class Drainer:
                 self._aside.put(drained[0].stream, error)
             return
         self._page = min(PAGE, self._page * 2)
-        self._turn_on(rows)
+        self._turn_on(in_turn)
         self._aside.went({row.stream for row in drained} - self._aside.resting())
         for failure in failures:
             raise failure
@@ -193,8 +196,8 @@ class Drainer:
         sure = max(1, TENANTS_IN_TURN - len(self._aside.resting()))
         self._after = tenants[:sure][-1]
 
-    async def _read(self, rows: Sequence[OutboxRow]) -> list[Notice]:
-        """The notices of rows, in order; a stream with an unreadable row is parked.
+    async def _events(self, rows: Sequence[OutboxRow]) -> list[Event | None]:
+        """The events of the first of these rows; None: it has none, or it is not there any more.
 
         Large events are read a few at a time: the rows behind them are left to a later pass.
         """
@@ -202,7 +205,13 @@ class Drainer:
         inbox = await self._store.outbox.events(told) if told else []
         if len(inbox) < len(told):
             rows = rows[: rows.index(told[len(inbox)])]
-        events_in = {row.number: event for row, event in zip(told, inbox, strict=False)}
+        events = iter(inbox)
+        return [next(events) if row.event_number else None for row in rows]
+
+    async def _read(
+        self, rows: Sequence[OutboxRow], events_in: Sequence[Event | None]
+    ) -> list[Notice]:
+        """The notices of rows, in order; a stream with an unreadable row is parked."""
         stretches = [row.stretch for row in rows if not row.event_number]
         tenants = {row.stream: row.tenant for row in rows if not row.event_number}
         instances = await self._instances(tenants)
@@ -214,12 +223,11 @@ class Drainer:
         chains = dict(zip(firsts, found[len(stretches) :], strict=True))
         notices: list[Notice] = []
         unread: set[str] = set()
-        for row in rows:
+        for row, event in zip(rows, events_in, strict=True):
             log_rows = [] if row.event_number else next(entries)
             if row.stream in unread:
                 continue
             try:
-                event = events_in.get(row.number)
                 events = [readable(event)] if event is not None else []
                 if (instance := instances.get(row.stream)) is not None and not row.event_number:
                     lifecycle = _lifecycle_of(instance, chains.get(row.stream, ()))

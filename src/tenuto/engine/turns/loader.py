@@ -161,8 +161,9 @@ class Loader:
                 loaded[id] = await look()
                 continue
             tenant, cost = instance.row.tenant, _cost(instance)
-            if costs[tenant] + cost > _PART_ROWS:
-                # The looks of others, in this query and the next one, do not wait for it.
+            if costs[tenant] + cost > _PART_ROWS or self._may_take_a_thread(instance):
+                # The looks of others, in this query and the next one, do not wait for it: neither
+                # for its parts nor, in a line of all tenants, for a thread.
                 size = size_of_rows(instance.tail) + _snapshot_bytes(instance)
                 loaded[id] = folds.begin(
                     tenant, id, _end_of(instance), look, short=None if _is_long(instance) else size
@@ -176,6 +177,13 @@ class Loader:
                 await folds.pause(0.0, None)
                 since = 0
         return [loaded.get(id) for id in ids]
+
+    def _may_take_a_thread(self, stored: StoredInstance) -> bool:
+        """Whether its snapshot or its definition is read where others may be before it."""
+        if _snapshot_bytes(stored) >= self.values.large:
+            return True
+        row = stored.row
+        return self._plans.known(row.tenant, row.definition_id, row.definition_version) is None
 
     async def _looked(
         self, instance: StoredInstance, known: InstanceState | None
