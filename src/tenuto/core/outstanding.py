@@ -48,12 +48,7 @@ def outstanding_counted(
     d = Deciding(plan, state, state.updated_at, policies)
     if state.compensation is not None and state.compensation.is_in_flight:
         d.order(compensation.start_attempt(d))
-    for key in sorted(state.open_nodes()):
-        node = state.nodes[key]
-        if not node.is_in_flight:
-            continue
-        if besides and (key.node, key.iteration, node.attempt) in besides:
-            continue
+    for key in _in_flight(state, besides):
         config = plan[key.node].node.config
         if isinstance(config, Executed):
             d.order(start_attempt(d, key))
@@ -68,15 +63,24 @@ def outstanding_counted(
     return decision.effects, decision.steps
 
 
+def _in_flight(state: InstanceState, besides: Collection[AttemptKey] = ()) -> list[NodeKey]:
+    nodes = state.nodes
+    found = [key for key in state.open_nodes() if nodes[key].is_in_flight]
+    if besides:
+        found = [
+            key for key in found if (key.node, key.iteration, nodes[key].attempt) not in besides
+        ]
+    return sorted(found)
+
+
 def attempts_in_flight(plan: Plan, state: InstanceState) -> list[AttemptKey]:
     """The attempts of nodes that should be running; their inputs are not rendered."""
     if state.has_ended:
         return []
     return [
-        (key.node, key.iteration, node.attempt)
-        for key in sorted(state.open_nodes())
-        if (node := state.nodes[key]).is_in_flight
-        and isinstance(plan[key.node].node.config, Executed)
+        (key.node, key.iteration, state.nodes[key].attempt)
+        for key in _in_flight(state)
+        if isinstance(plan[key.node].node.config, Executed)
     ]
 
 
