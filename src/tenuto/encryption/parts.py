@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from tenuto.encryption.envelope import MARK, is_sealed
 from tenuto.encryption.errors import CannotOpen, EncryptionError
@@ -23,7 +23,7 @@ from tenuto.model.ids import is_of_an_instance
 from tenuto.model.log import LogRow
 from tenuto.model.test_run import is_inbox_of_test_run
 from tenuto.store.parts.dead_letters import DeadLetterRow
-from tenuto.store.parts.inbox import Delivery, InboxEvent, PastEvents, PastPage
+from tenuto.store.parts.inbox import Delivery, InboxEvent, OpenedEvent, PastEvents, PastPage
 from tenuto.store.parts.instances import InstancePage, InstanceQuery
 from tenuto.store.parts.jobs import Beat, Extension, JobClaims, Lease
 from tenuto.store.parts.mailbox import Mail
@@ -62,8 +62,6 @@ class Sealing:
         """By tenant: the patterns of events that definitions with encryption wait for."""
         self.blinded: dict[tuple[str, str, str], set[str]] = {}
         """Pattern, paths and tenant of blinded terms, with the ids of their keys."""
-        self.notified: dict[int, str] = {}
-        """Rows of the outbox with sealed events, and their streams, until they are drained."""
         self.missed: set[str] = set()
         """Ids of keys without which an event may have missed a wait."""
         self._told: set[str] = set()
@@ -467,17 +465,13 @@ class SealedOutbox(_Around):
 
     async def events(self, rows: Sequence[OutboxRow]) -> list[Event | None]:
         found: list[Event | None] = await self._inner.events(rows)
-        return [
-            None if event is None else self._opened(row, event)
-            for row, event in zip(rows, found, strict=False)
-        ]
+        return [None if event is None else self._opened(event) for event in found]
 
-    def _opened(self, row: OutboxRow, event: Event) -> Event:
+    def _opened(self, event: Event) -> Event:
         opened = self._values.opened_event(event)
-        if opened is not event:
-            # Its deliveries are sealed as it is.
-            self._sealing.notified[row.number] = row.stream
-        return opened
+        # Its deliveries are sealed as it is, whenever they are written: it says so itself, since
+        # another process may drain its row.
+        return opened if opened is event else OpenedEvent(**asdict(opened))
 
     async def stretches(self, asked: Sequence[Stretch]) -> list[list[LogRow]]:
         """Entries; those that cannot be opened stay sealed, which no program can read."""
@@ -494,20 +488,14 @@ class SealedOutbox(_Around):
         sealed = await self._sealing.sealed_among(
             posting.stream for posting in postings if is_of_an_instance(posting.event_id)
         )
-        notified = self._sealing.notified
-        if notified:
-            sealed |= {*notified.values()}
-        if sealed:
-            seal = self._values.codec.seal
-            postings = [
-                replace(each, body=seal(each.body, each.event_id.encode()))
-                if each.stream in sealed
-                else each
-                for each in postings
-            ]
+        seal = self._values.codec.seal
+        postings = [
+            replace(each, body=seal(each.body, each.event_id.encode()))
+            if each.is_sealed or each.stream in sealed
+            else each
+            for each in postings
+        ]
         await self._inner.drain(numbers, postings)
-        for number in numbers:
-            notified.pop(number, None)
 
     async def claim_due(self, *args: Any, **named: Any) -> DuePostings:  # noqa: ANN401
         """Due postings; one that cannot be opened waits for a process that can."""

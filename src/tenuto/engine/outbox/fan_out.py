@@ -15,6 +15,7 @@ from tenuto.expr import CountedScope, Expression, ExpressionError, Steps, compil
 from tenuto.model.durations import iso
 from tenuto.model.events import Event
 from tenuto.model.json import Object
+from tenuto.store.parts.inbox import OpenedEvent
 from tenuto.store.parts.listeners import Listener
 from tenuto.store.parts.outbox import Posting
 
@@ -81,6 +82,7 @@ class Audience:
                 stream=event.stream,
                 body=_encode(_body(subscriber, event)),
                 created_at=now,
+                is_sealed=isinstance(event, OpenedEvent),
             )
 
     def _add_if_readable(self, listener: Listener) -> None:

@@ -19,6 +19,10 @@ class SealedEvent(Event, frozen=True, gc=False, kw_only=True):
     """JSON: the payload as it is stored."""
 
 
+class OpenedEvent(Event, frozen=True, gc=False, kw_only=True):
+    """An event whose payload is stored encrypted, and was decrypted; so are its deliveries."""
+
+
 class PastTerm(NamedTuple):
     """The value that a payload must have at a path, as text: a store may compare it loosely."""
 

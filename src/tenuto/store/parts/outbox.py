@@ -76,6 +76,8 @@ class Posting(Struct, frozen=True, gc=False, kw_only=True):
     created_at: datetime
     attempts: int = 0
     """The number of failed attempts."""
+    is_sealed: bool = False
+    """Whether its event is stored encrypted; no column."""
 
 
 class DuePostings(NamedTuple):
