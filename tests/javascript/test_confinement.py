@@ -20,7 +20,7 @@ from tenuto.sandbox.confinement import (
     OWN_USER,
 )
 from tenuto.sandbox.messages import LENGTH, Confinement
-from tenuto.tasks.child_process import NICENESS, ChildProcess
+from tenuto.tasks.child_process import ChildProcess, niceness
 from tests.javascript.stage import Switches, sandbox
 
 ROOT = Path(__file__).parents[2]
@@ -108,7 +108,7 @@ def test_a_process_goes_after_the_service_from_its_first_moment() -> None:
     try:
         # Its first message: it has computed more than for most calls.
         assert os.read(child.reading, 1)
-        assert os.getpriority(os.PRIO_PROCESS, child.pid) >= NICENESS
+        assert os.getpriority(os.PRIO_PROCESS, child.pid) >= niceness()
         assert os.getsid(child.pid) == os.getsid(0)
         assert os.getpgid(child.pid) == child.pid
     finally:

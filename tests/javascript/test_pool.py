@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 from tenuto.model.json import JSON
-from tenuto.sandbox import pool
-from tenuto.sandbox.confined_process import LAST, start_process
+from tenuto.sandbox import confined_process, pool
+from tenuto.sandbox.confined_process import start_process
 from tenuto.sandbox.messages import Confinement
 from tenuto.sandbox.outcomes import FetchRequest, FetchResponse
-from tenuto.tasks.child_process import NICENESS, ChildDied, ChildProcess
+from tenuto.tasks.child_process import ChildDied, ChildProcess, niceness
 from tests.javascript.stage import PATIENT, SHORT, failure, is_there, sandbox, value
 
 pytestmark = pytest.mark.asyncio
@@ -46,15 +46,6 @@ class Gate:
         return FetchResponse(status=200, url=request.url, body="1")
 
 
-def priority(pid: int) -> int | None:
-    """How nice a process is; None: it is gone."""
-    try:
-        return os.getpriority(os.PRIO_PROCESS, pid)
-    except ProcessLookupError:
-        return None
-
-
-COMPUTES = "let n = 0; while (n < 2e7) n++; return 1"
 HOLDS = "await fetch('https://held.example'); return 1"
 
 
@@ -78,27 +69,42 @@ async def test_no_process_ever_serves_two_tenants() -> None:
         assert box.figures().started >= 5
 
 
-@pytest.mark.parametrize("may_raise", [True, False])
-async def test_a_call_that_computes_for_long_goes_after_the_others(
-    monkeypatch: pytest.MonkeyPatch, *, may_raise: bool
+class Priorities:
+    """What a process computes, and its priority, as a test says."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, may_rise: bool) -> None:
+        self.computed = 0.0
+        self.set: list[int] = []
+        self._may_rise = may_rise
+        monkeypatch.setattr(ChildProcess, "set_niceness", self._set)
+        monkeypatch.setattr(confined_process, "_LOOK_SECONDS", 0.001)
+        monkeypatch.setattr(confined_process, "_processor_seconds", self._tell)
+
+    def _set(self, niceness: int) -> bool:
+        is_raised = bool(self.set) and niceness < self.set[-1]
+        self.set.append(niceness)
+        return self._may_rise or not is_raised
+
+    def _tell(self, _: int) -> float:
+        self.computed += 0.03
+        return self.computed
+
+
+@pytest.mark.parametrize("may_rise", [True, False])
+async def test_code_that_computes_for_long_goes_after_that_of_others(
+    monkeypatch: pytest.MonkeyPatch, *, may_rise: bool
 ) -> None:
     """Where the service may not raise a priority, the process is replaced after the call."""
-    set_niceness = ChildProcess.set_niceness
-
-    def refused(child: ChildProcess, niceness: int) -> bool:
-        return (may_raise or niceness == LAST) and set_niceness(child, niceness)
-
-    monkeypatch.setattr(ChildProcess, "set_niceness", refused)
+    gate, priorities = Gate(), Priorities(monkeypatch, may_rise=may_rise)
     async with sandbox(processes=1, of_tenant=1, spares=0) as box:
-        call = asyncio.ensure_future(box.run(COMPUTES, tenant="a", limits=PATIENT))
-        await until(lambda: LAST in map(priority, box.pids))
+        first = asyncio.ensure_future(box.run(HOLDS, tenant="a", fetch=gate.fetch, limits=PATIENT))
+        await until(lambda: niceness(5) in priorities.set)
         [pid] = box.pids
-        assert value(await call) == 1
-        if may_raise:
-            assert [pid] == list(box.pids)
-            assert priority(pid) == NICENESS
-        else:
-            assert pid not in box.pids
+        gate.is_open.set()
+        assert value(await first) == 1
+        assert priorities.set[-1] == niceness()
+        assert (pid in box.pids) == may_rise
+        assert box.figures().replaced == (not may_rise)
 
 
 async def test_processes_are_bounded_and_calls_wait() -> None:

@@ -13,6 +13,8 @@ from tenuto.sandbox.messages import LENGTH, Ended, Ready, encode
 from tenuto.tasks.child_process import ChildProcess
 
 TOO_LONG = 30.0
+WAITS = "import os, sys; os.read(int(sys.argv[-2]), 1)"
+"""Until its pipe is closed."""
 
 _READY = encode(Ready(protections=(), missing=()))
 SAYINGS = {
@@ -48,15 +50,15 @@ async def test_a_process_is_ended_though_no_thread_begins_any_more() -> None:
     with ThreadPoolExecutor(1) as starter:
         child = await loop.run_in_executor(
             starter,
-            lambda: ChildProcess("-I", "-c", "import os; os.read(0, 1)", environment={}),
+            lambda: ChildProcess("-I", "-c", WAITS, environment={}),
         )
         process = ConfinedProcess(child, starter)
         starter.shutdown()
         await loop.shutdown_default_executor()
         process.kill()
         assert await process.ended == "the interpreter stops"
-    assert str(child.death()) == "signal SIGKILL"
     child.kill()
+    assert str(child.death()) == "signal SIGKILL"
 
 
 @pytest.mark.parametrize(

@@ -27,18 +27,19 @@ from tenuto.sandbox.messages import (
     encode,
     from_child,
 )
-from tenuto.tasks.child_process import NICENESS, ChildProcess
+from tenuto.tasks.child_process import ChildProcess, niceness
 from tenuto.tasks.frames import Frames, FrameTooLong, frame
 
 _CHUNK = 1 << 16
 _SMALL = 100_000
 """The most bytes of a message of a process that runs no call."""
-LAST = 19
-"""The lowest priority."""
+_NICER = 5
+"""Than others: a third of their part of a processor."""
 _LOOK_SECONDS = 0.05
 """How often a call is looked at."""
-_LONG_SECONDS = 0.05
-"""One that has computed for so long since its first look takes long."""
+_LONG_SECONDS, _COSTLY_SECONDS = 0.05, 2.0
+"""One that has computed for so long since its first look takes long. Where its process has to be
+replaced then: for much longer than a start takes."""
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -92,6 +93,7 @@ class ConfinedProcess:
         self._next_look: Timer | None = None
         self._computed: float | None = None
         """Seconds of processor time when its call was first looked at."""
+        self._long = _LONG_SECONDS
         self._goes_last = False
         os.set_blocking(child.reading, False)
         self._loop.add_reader(child.reading, self._read)
@@ -112,9 +114,13 @@ class ConfinedProcess:
         self._frames.most = max(most, _SMALL)
         self.hear = hear
 
-    def watch(self, clock: Clock) -> None:
-        """It has a call: once that has computed for long, those of other processes go before it."""
+    def watch(self, clock: Clock, *, may_rise: bool) -> None:
+        """It has a call: once that has computed for long, those of other processes go before it.
+
+        `may_rise`: whether it can have its priority again.
+        """
         self._computed = None
+        self._long = _LONG_SECONDS if may_rise else _COSTLY_SECONDS
         self._look_again(clock)
 
     def _look_again(self, clock: Clock) -> None:
@@ -126,8 +132,8 @@ class ConfinedProcess:
         computed = _processor_seconds(self.pid)
         if self._computed is None:
             self._computed = computed
-        if computed - self._computed >= _LONG_SECONDS:
-            self._goes_last = self._child.set_niceness(LAST)
+        if computed - self._computed >= self._long:
+            self._goes_last = self._child.set_niceness(niceness(_NICER))
         else:
             self._look_again(clock)
 
@@ -139,7 +145,7 @@ class ConfinedProcess:
         if self._next_look is not None:
             self._next_look.cancel()
         if self._goes_last and not self.is_ending:
-            self._goes_last = not self._child.set_niceness(NICENESS)
+            self._goes_last = not self._child.set_niceness(niceness())
         return not self._goes_last
 
     def kill(self) -> None:

@@ -60,6 +60,8 @@ class Pool:
         self._failures = 0
         """Processes in a row that did not start."""
         self._is_closed = False
+        self._may_raise = True
+        """Whether the service may raise a priority, as far as is known."""
         self.ready: Ready | None = None
         self.started = 0
         self.replaced = 0
@@ -115,12 +117,20 @@ class Pool:
                 self._forget(waiter)
             raise
 
+    def watch(self, process: ConfinedProcess) -> None:
+        """It runs code: where that computes for long, it goes after that of others."""
+        process.watch(self._clock, may_rise=self._may_raise)
+
     def give_back(self, process: ConfinedProcess, *, is_usable: bool) -> None:
         """A call has ended; a process that cannot be used for another is killed."""
         self._busy.discard(process)
         process.expect(0, None)
         process.calls += 1
-        is_used_up = process.calls >= self._bounds.calls or not process.go_as_before()
+        is_used_up = process.calls >= self._bounds.calls
+        if not process.go_as_before():
+            self._may_raise = False
+            self.replaced += 1
+            is_used_up = True
         if not is_usable or process.is_ending or is_used_up or self._is_closed:
             self._end(process)
         else:
@@ -176,7 +186,6 @@ class Pool:
         assert process.tenant in {None, tenant}
         process.tenant = tenant
         self._busy.add(process)
-        process.watch(self._clock)
         return process
 
     def _hand_out(self) -> None:

@@ -148,6 +148,7 @@ class Sandbox:
         if begun is not None:
             begun()
         began = self._clock.ticks()
+        self._pool.watch(process)
         call = _Call(process, self._clock, limits, fetch)
         is_usable = False
         try:

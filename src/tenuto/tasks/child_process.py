@@ -19,10 +19,14 @@ _LOOK_MILLISECONDS = 500
 Its end closes the pipe and is seen at once, unless a process that the task started holds it open.
 """
 _END_SECONDS = 1.0
-NICENESS = 10
-"""Of processes that go after the service."""
+_NICER = 10
 
 WhenWoken = Callable[["Child"], None]
+
+
+def niceness(more: int = 0) -> int:
+    """That of processes that go after the service, whose own may have been lowered."""
+    return min(os.getpriority(os.PRIO_PROCESS, 0) + _NICER + more, 19)
 
 
 class ChildDied(Exception):
@@ -69,7 +73,7 @@ class ChildProcess:
         os.set_blocking(self.writing, False)
         if goes_after:
             # From here: its start computes for longer than most of its calls.
-            self.set_niceness(NICENESS)
+            self.set_niceness(niceness())
 
     @property
     def pid(self) -> int:
