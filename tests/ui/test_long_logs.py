@@ -53,7 +53,8 @@ def test_long_logs_are_shown_newest_first_and_open_in_the_timeline_of_a_parent(
     expect(page.get_by_role("heading", level=1)).to_contain_text("Waiting")
     log = page.get_by_role("group", name="Log entries, newest first")
     expect(log.get_by_text(str(entries), exact=True)).to_be_in_viewport()
-    expect(page.get_by_text(f"of {entries:,} entries")).to_be_visible()
+    # Also where the rest is being read already, which is said with the same words.
+    expect(page.get_by_text(f"of {entries:,} entries").first).to_be_visible()
     # Without the whole log the timeline has the steps as the service tells them.
     page.get_by_role("tab", name="Timeline").click()
     expect(timeline.get_by_text("paid")).to_be_visible()
