@@ -105,7 +105,7 @@ async def test_a_turn_rests_while_others_are_at_work_and_its_answer_does_not(
         assert len(service.read_turns) == 1
 
 
-async def test_whoever_waits_for_the_end_of_an_instance_keeps_no_turn(serve: Serve) -> None:
+async def test_a_request_that_waits_for_the_end_of_an_instance_keeps_no_turn(serve: Serve) -> None:
     async with serve() as call, asyncio.timeout(60):
         turns = call.pipeline.service.read_turns = RequestTurns(at_once=1)
         await turns.enter("default")
@@ -129,7 +129,7 @@ async def test_while_lists_of_a_tenant_wait_its_other_requests_are_answered(serv
 async def test_a_list_whose_client_is_gone_waits_no_longer_and_is_not_made(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Clients that give up and ask again would have lists made for nobody, one after the other."""
+    """Clients that give up and ask again would have lists made that no client reads."""
     made = list[str]()
     perform = RequestPipeline._perform
 

@@ -37,7 +37,7 @@ def call_of(tenant: str) -> Facts:
 
 
 class Calls:
-    """Work that waits until it is told to end."""
+    """Work that waits until the test ends it."""
 
     def __init__(self) -> None:
         self.made: Counter[str] = Counter()

@@ -276,7 +276,7 @@ class RequestPipeline:
     async def _enter(
         self, incoming: IncomingRequest, call: Call[Any], tenant: str, turns: RequestTurns
     ) -> None:
-        """Wait for its turn; ClientGone: what is made for nobody, others wait for. Overloaded."""
+        """Wait for its turn; ClientGone where the client has closed the connection; Overloaded."""
         size = len(call.body)
         if incoming.principal is None:
             await turns.enter(tenant, size)

@@ -221,7 +221,7 @@ class ConfinedProcess:
                 continue
             waited.add_done_callback(self._gone)
             return
-        # No thread begins any more, since the interpreter stops: nobody waits for its end.
+        # The interpreter stops, and starts no thread any more that could wait for its end.
         self._child.send_kill()
         if not self.ended.done():
             self.ended.set_result("the interpreter stops")

@@ -67,7 +67,7 @@ test("reads that were broken off are made anew, also first ones", async () => {
   expect(shown()).toBe("with the new key");
 });
 
-test("what nobody looks at any more is read by the next who does", async () => {
+test("a query without an observer is read by the next observer", async () => {
   const { queries, reads, settle, leave } = watched();
   void queries.invalidateQueries();
   leave();

@@ -27,7 +27,7 @@ export class FreshQueryClient extends QueryClient {
       .then(async () => {
         this.following.delete(query);
         if (query.isActive() && !query.isStatic()) await query.fetch(undefined, { cancelRefetch: false }).then(nothing, nothing);
-        // Nobody looks at it: whoever does reads it first.
+        // It has no observer: the next one reads it first.
         else query.invalidate();
       });
     this.following.set(query, following);

@@ -414,7 +414,7 @@ export class Live {
     if (this.inboxWatchers.size > 0) this.later(this.inboxAgain, () => this.joinInbox());
   }
 
-  /** Whoever joins, leaves or was answered meanwhile has cancelled it. */
+  /** A join, a leave or an answer in the meantime cancels it. */
   private later(again: Again, join: () => void): void {
     if (again.cancel !== null) return;
     again.refusals += 1;

@@ -39,7 +39,7 @@ const pagesOf =
 
 /** Reads the log of one instance: its newest entries first, then older ones as they are wanted.
  *
- * Whoever wishes for newer entries gets them: what was wished while something was read is read after it, and what could not be
+ * Newer entries that are asked for are always read: what was wished while something was read is read after it, and what could not be
  * read is read again, unless it is refused for good. */
 export class LogReader {
   readonly state: Store<ReadLog> = makeStore<ReadLog>({ window: EMPTY, length: 0, isReading: true, isReadingAll: false, error: null });
@@ -116,7 +116,7 @@ export class LogReader {
       this.isBusy = false;
       this.change({ isReading: false });
     }
-    // A wish of somebody who was told just now that all is read.
+    // A request from a listener that has just heard that all is read.
     if (this.wantsNewer) void this.work();
   }
 

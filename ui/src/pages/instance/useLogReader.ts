@@ -19,7 +19,7 @@ export function useLogReader(id: string): LogReader {
   return reader;
 }
 
-/** Look now and then whether a log has grown, while somebody looks at the page. `isOver`: it hardly grows any more. */
+/** Look now and then whether a log has grown, while the page is visible. `isOver`: it hardly grows any more. */
 export function useLooks(reader: LogReader, isOver: boolean): void {
   const isSignedIn = useStore(session).needsSignIn === null;
   useEffect(() => {
